@@ -14,6 +14,10 @@ type Field struct {
 	Value string
 	// Sensitive values are compared but never shown.
 	Sensitive bool
+	// EngineFilled marks an excess that an engine may add from its own configuration
+	// (default ulimits, log options). It is no drift where LabelApplied vouches that it
+	// was there when we created the container.
+	EngineFilled bool
 }
 
 // Desired is what the files ask for, resolved: full names, defaults filled, sorted.

@@ -1,6 +1,5 @@
 package reconcile
 
-
 // Step is one thing apply does. The interface is sealed: an applier's switch over the
 // types below is complete.
 //
@@ -99,4 +98,3 @@ const (
 	SuffixNew = ".new" // the new container, until the old one is aside
 	SuffixOld = ".old" // the old container, until the new one runs
 )
-

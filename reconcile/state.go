@@ -170,6 +170,9 @@ type Mount struct {
 	Writable bool
 	// Options that differ from the defaults: propagation, no-copy, sub-path, driver.
 	Options string
+	// Content is a keyed digest of a single file's bytes, known for asked mounts only.
+	// What a running container was given is told by its LabelApplied.
+	Content string
 }
 
 // Endpoint is a container's place on one network.
@@ -311,11 +314,13 @@ type HostFacts struct {
 	// Digest keys the digests that go into labels and saved plans; nil without a key,
 	// when nothing can be compared and everything new is digested at apply.
 	Digest Digester
-	// Paths are the grants' sources by the path as written.
+	// Paths are what is at every path that matters, by the path as written: grants'
+	// sources (see GrantPath), Desired.Loaded and what is protected.
 	Paths map[string]PathFacts
 	// Protected are the host's paths that no grant may give, resolved, and why.
 	Protected []Protected
-	// Loaded are Desired.Loaded with symlinks resolved, in the same order.
+	// Loaded are Desired.Loaded with symlinks resolved, in the same order, and after
+	// them this executable, which decides as much as any file.
 	Loaded []string
 	// Inputs are the digests of what made images are made from (binary or context,
 	// Dockerfile, arguments), by image address; the base images join them in Diff.
@@ -343,13 +348,24 @@ type PathFacts struct {
 	Exists   bool
 	Kind     PathKind // of what the path leads to
 	Symlink  bool     // the last element is a symlink
-	Mode     uint32   // permission bits and setuid, setgid, sticky
-	Owner    int
+	// Links are where each symlink on the way stands, parents resolved: whoever can
+	// write there decides where the path leads.
+	Links []string
+	// Inode tells the file by whatever path it is reached, and Above are those of the
+	// directories Resolved lies in, from the root down.
+	Inode Inode
+	Above []Inode
+	Mode  uint32 // permission bits and setuid, setgid, sticky
+	Owner int
 	// Content is a digest of a file's bytes, keyed; empty for others or without a key.
 	Content string
 	// Err is why it couldn't be read, if it exists.
 	Err string
 }
+
+// Inode names a file on this machine whatever its path: equal inodes are hard links of
+// one file, or one directory seen through a bind mount. The zero Inode is unknown.
+type Inode struct{ Device, Number uint64 }
 
 // PathKind is the kind of file at a path.
 type PathKind string
@@ -369,6 +385,9 @@ type Protected struct {
 	// Whole protects everything below as well; otherwise only the path itself and what
 	// contains it.
 	Whole bool
+	// Except are the kinds of grant that may give what lies below after all. Of two
+	// protected paths, one in the other, the inner one's exceptions hold.
+	Except []schema.GrantKind
 }
 
 // Digester makes keyed digests: equal input, equal digest, and nothing to be learnt

@@ -102,8 +102,8 @@ func (e *ApplyError) Unwrap() []error {
 // nothing runs any more: nil, an *ApplyError, or, with nothing done, the plan's
 // refusals or what makes its items impossible to order.
 func Apply(ctx context.Context, plan *Plan, a Applier, o ApplyOptions) (Result, error) {
-	if len(plan.Refusals) > 0 {
-		return Result{}, refused(plan.Refusals)
+	if err := refused(plan.Refusals); err != nil {
+		return Result{}, err
 	}
 	// The plan's own order is kept; this only proves that one exists.
 	if _, err := Order(plan.Items); err != nil {
@@ -121,10 +121,13 @@ func Apply(ctx context.Context, plan *Plan, a Applier, o ApplyOptions) (Result, 
 	return r.result(ctx)
 }
 
+// refused joins the refusals that bar an apply.
 func refused(refusals []Refusal) error {
-	errs := make([]error, len(refusals))
+	var errs []error
 	for i := range refusals {
-		errs[i] = &refusals[i]
+		if !refusals[i].Stays {
+			errs = append(errs, &refusals[i])
+		}
 	}
 	return errors.Join(errs...)
 }

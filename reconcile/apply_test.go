@@ -299,12 +299,17 @@ func TestApplyDoesNothingItMayNot(t *testing.T) {
 	if !errors.As(err, &refusal) || refusal.Code != CodePlanStale {
 		t.Errorf("refused plan: %v", err)
 	}
+	stays := Refusal{Code: CodeNetworkInUse, Stays: true}
+	result, err := Apply(t.Context(), &Plan{Items: itemsOf("a"), Refusals: []Refusal{stays}}, stepper(succeed), ApplyOptions{})
+	if err != nil || len(result.Done) != 1 {
+		t.Errorf("a refusal that bars nothing: %v, %v", result, err)
+	}
 	if _, err := Apply(t.Context(), &Plan{Items: itemsOf("a", "b: c", "c: b")}, never, ApplyOptions{}); err == nil {
 		t.Error("no error for a cycle")
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	result, err := Apply(cancelled, &Plan{Items: itemsOf("a")}, never, ApplyOptions{})
+	result, err = Apply(cancelled, &Plan{Items: itemsOf("a")}, never, ApplyOptions{})
 	if !errors.Is(err, context.Canceled) || len(result.Skipped) != 1 {
 		t.Errorf("cancelled: %v, %v", result, err)
 	}

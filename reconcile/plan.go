@@ -35,6 +35,9 @@ type Item struct {
 	Reasons []string
 	Origin  schema.Origin
 	Effects Effects
+	// Side is what moved, for an item without changes: a thing that is missing, or there
+	// and not asked for.
+	Side Side
 	// Needs are the ids of items that must have succeeded before this one starts.
 	Needs []string
 }
@@ -84,6 +87,8 @@ const (
 type AccessChange struct {
 	Gains bool
 	Access
+	// Meets names who else will be on a network that is joined.
+	Meets string
 }
 
 // Access is one thing that a space reaches.
@@ -115,6 +120,8 @@ type Refusal struct {
 	Origin schema.Origin
 	// ApplyOnly refusals bar apply; the plan itself stands.
 	ApplyOnly bool
+	// Stays refusals bar nothing: the rest goes ahead and the thing itself is left.
+	Stays bool
 }
 
 // Error makes a refusal an error, for the parts that find one before there is a plan.

@@ -1,0 +1,635 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"spaces/schema"
+)
+
+// Options say what Diff is asked for beyond making reality what the files say.
+type Options struct {
+	// Destroy asks for nothing of the project to remain, whatever the files say.
+	Destroy bool
+	// RemoveVolumes lets volumes, and what they hold, go with it.
+	RemoveVolumes bool
+}
+
+// Diff compares what is asked with what is and returns what would make them the same.
+// It reads no clock, socket or file: the same input gives the same plan. An error is a
+// defect of this package: a plan that can't be ordered.
+func Diff(d Desired, h HostFacts, a Actual, o Options) (*Plan, error) {
+	w := newWorld(d, h, a, o)
+	w.recovery()
+	w.directories()
+	w.makeImages()
+	w.makeVolumes()
+	w.makeNetworks()
+	w.makeSpaces()
+	w.removals()
+	w.plan.Access = w.accessChanges()
+	w.effects()
+	w.standing()
+	w.refusals()
+	items, err := Order(w.plan.Items)
+	if err != nil {
+		return nil, err
+	}
+	w.plan.Items = items
+	return &w.plan, nil
+}
+
+// world is one comparison: its input, indexed, and the plan as it grows.
+type world struct {
+	desired Desired
+	host    HostFacts
+	actual  Actual
+	options Options
+
+	wantSpaces   []Space
+	wantNetworks map[string]Network
+	wantVolumes  map[string]Volume
+	containers   map[string]*ObservedContainer
+	networks     map[string]*ObservedNetwork
+	volumes      map[string]*ObservedVolume
+
+	// imageItem and imageID say, by reference, what makes an image and what it will be.
+	imageItem map[string]string
+	// netGone, netMade and volMade are the ids of the items that remove and make.
+	netGone map[string]string
+	netMade map[string]string
+	volGone map[string]string
+	volMade map[string]string
+	dirMade map[string]string // by resolved path
+	// detach are networks that every endpoint leaves, because they are removed or remade.
+	detach map[string]bool
+	// first are the ids of recovery's items, by container name.
+	first map[string][]string
+	// ready is the last item of a space, by container name.
+	ready map[string]string
+	// untouched are containers that go on as they are: the host's own.
+	untouched map[string]bool
+	refused   map[string]bool
+
+	plan Plan
+}
+
+func newWorld(d Desired, h HostFacts, a Actual, o Options) *world {
+	w := &world{
+		desired: d, host: h, actual: a, options: o,
+		wantNetworks: map[string]Network{},
+		wantVolumes:  map[string]Volume{},
+		containers:   map[string]*ObservedContainer{},
+		networks:     map[string]*ObservedNetwork{},
+		volumes:      map[string]*ObservedVolume{},
+		imageItem:    map[string]string{},
+		netGone:      map[string]string{},
+		netMade:      map[string]string{},
+		volGone:      map[string]string{},
+		volMade:      map[string]string{},
+		dirMade:      map[string]string{},
+		detach:       map[string]bool{},
+		first:        map[string][]string{},
+		ready:        map[string]string{},
+		untouched:    map[string]bool{},
+		refused:      map[string]bool{},
+		plan:         Plan{Project: d.Project, Endpoint: d.Endpoint, Engine: a.Engine.Name},
+	}
+	for i := range a.Containers {
+		w.containers[a.Containers[i].Name] = &a.Containers[i]
+	}
+	for i := range a.Networks {
+		w.networks[a.Networks[i].Name] = &a.Networks[i]
+	}
+	for i := range a.Volumes {
+		w.volumes[a.Volumes[i].Name] = &a.Volumes[i]
+	}
+	if o.Destroy {
+		return w
+	}
+	w.wantSpaces = d.Spaces
+	for _, n := range d.Networks {
+		w.wantNetworks[n.Name] = w.onEngine(n)
+	}
+	for _, v := range d.Volumes {
+		w.wantVolumes[v.Name] = v
+	}
+	return w
+}
+
+func (w *world) add(i Item) string {
+	w.plan.Items = append(w.plan.Items, i)
+	return i.ID
+}
+
+func (w *world) refuse(r Refusal) {
+	w.plan.Refusals = append(w.plan.Refusals, r)
+}
+
+// isNetwork looks a network up as it is; willBeNetwork as it will be.
+func (w *world) isNetwork(name string) (Network, bool) {
+	if n, ok := w.networks[name]; ok {
+		return n.Network, true
+	}
+	return Network{}, false
+}
+
+func (w *world) willBeNetwork(name string) (Network, bool) {
+	n, ok := w.wantNetworks[name]
+	return n, ok
+}
+
+// directories makes the missing sources of grants that ask for it.
+func (w *world) directories() {
+	if w.options.Destroy || !w.host.Checked {
+		return
+	}
+	given := map[string]bool{}
+	for _, s := range w.wantSpaces {
+		for _, g := range s.Grants {
+			given[g.Source] = true
+		}
+	}
+	for _, g := range w.desired.Grants {
+		facts, known := w.host.Paths[g.Source]
+		if !g.Create || !known || facts.Exists || !given[g.Source] || w.dirMade[facts.Resolved] != "" {
+			continue
+		}
+		w.dirMade[facts.Resolved] = w.add(Item{
+			ID:      "create directory " + facts.Resolved,
+			Subject: g.Address.String(),
+			Step:    CreateDirectory{facts.Resolved},
+			Changes: []Change{{Field: "mode", After: "0700", AfterSet: true, Origin: g.At("create"), Side: SideEither}},
+			Reasons: []string{g.Address.String() + " gives it and it doesn't exist"},
+			Origin:  g.Origin,
+			Effects: Creates,
+			Side:    SideEither,
+		})
+	}
+}
+
+// makeImages plans a build for each image that isn't there or was made from something
+// else, and a pull for each that is only referred to and isn't there.
+func (w *world) makeImages() {
+	if w.options.Destroy {
+		return
+	}
+	used := map[string]bool{}
+	for _, s := range w.wantSpaces {
+		if s.Kind == KindSpace {
+			used[s.Container.Image] = true
+		}
+	}
+	for _, i := range w.desired.Images {
+		if !used[i.Reference] {
+			continue
+		}
+		facts, exists := w.actual.Images[i.Reference]
+		if i.Binary == "" && i.Build == nil {
+			if !exists {
+				w.pullImage(i)
+			}
+		} else {
+			w.makeImage(i, facts, exists)
+		}
+		if labels := facts.inheritedLabels(); len(labels) > 0 && w.imageItem[i.Reference] == "" {
+			w.refuse(Refusal{
+				Code:   CodeImageLabels,
+				Text:   fmt.Sprintf("The image %s carries %s, which each of its containers would inherit.", i.Reference, strings.Join(labels, ", ")),
+				Fix:    "Make the image without labels that begin with \"spaces.\".",
+				Origin: i.Origin,
+			})
+		}
+	}
+}
+
+func (w *world) pullImage(i Image) {
+	w.imageItem[i.Reference] = w.add(Item{
+		ID: "pull " + i.Address.String(), Subject: i.Address.String(),
+		Step:    PullImage{i.Reference},
+		Changes: []Change{{Field: "reference", After: i.Reference, AfterSet: true, Origin: i.Origin, Side: SideEither}},
+		Reasons: []string{"the engine doesn't have it; pulling reaches its registry"},
+		Origin:  i.Origin, Effects: Creates, Side: SideEither,
+	})
+}
+
+func (w *world) makeImage(i Image, facts ImageFacts, exists bool) {
+	input, checked := w.host.Inputs[i.Address.String()]
+	if input.Problem != "" {
+		w.refuse(Refusal{
+			Code: CodeImageInput, Text: fmt.Sprintf("%s can't be made: %s.", i.Address, input.Problem),
+			Fix: input.Fix, Origin: i.Origin,
+		})
+		return
+	}
+	want := w.imageInput(input)
+	if exists && checked && facts.Input == want {
+		return
+	}
+	after := want
+	if !checked {
+		after = "(known when the host is looked at)"
+	}
+	item := Item{
+		ID: "build " + i.Address.String(), Subject: i.Address.String(),
+		Step:    BuildImage{Image: i, Input: want},
+		Changes: []Change{{Field: "input", Before: facts.Input, BeforeSet: facts.Input != "", After: after, AfterSet: true, Origin: i.Origin, Side: SideEither}},
+		Origin:  i.Origin, Effects: Creates, Side: SideEither,
+	}
+	switch {
+	case !exists:
+		item.Reasons = append(item.Reasons, "the engine has no image "+i.Reference)
+	case facts.Input == "":
+		item.Reasons = append(item.Reasons, i.Reference+" was not made here")
+	default:
+		item.Effects = Updates
+		item.Reasons = append(item.Reasons, "what it is made from has changed")
+	}
+	if i.Build != nil {
+		item.Reasons = append(item.Reasons, "a build runs its own commands and reaches the network")
+	}
+	w.imageItem[i.Reference] = w.add(item)
+}
+
+// imageInput joins what the host knows of an image's input with what the engine knows
+// of the images it starts from.
+func (w *world) imageInput(i ImageInput) string {
+	if len(i.Bases) == 0 {
+		return i.Digest
+	}
+	parts := []string{i.Digest}
+	for _, b := range i.Bases {
+		parts = append(parts, b+"="+w.actual.Images[b].ID)
+	}
+	return digestOf(parts)
+}
+
+// makeNetworks plans the networks themselves; their members are the spaces' matter,
+// but for strangers.
+func (w *world) makeNetworks() {
+	for _, name := range sortedKeys(w.wantNetworks) {
+		want := w.wantNetworks[name]
+		got, exists := w.networks[name]
+		if !exists {
+			if holder, taken := w.actual.Taken.Networks[name]; taken {
+				w.refuseTaken("network", name, holder, want.Origin)
+				continue
+			}
+			w.netMade[name] = w.add(w.createNetwork(want, nil, SideEither))
+			continue
+		}
+		ds := differences(got.comparableTo(want).Fields(), want.Fields())
+		changes := w.changes(ds, applied{}, func(path string) schema.Origin { return networkOrigin(want, path) })
+		if len(changes) > 0 {
+			for i := range changes {
+				// A network can't change and carries no digest of what was asked.
+				changes[i].Forces, changes[i].Side = true, SideEither
+			}
+			w.detach[name] = true
+			w.netGone[name] = w.add(Item{
+				ID: "remove " + want.Address.String(), Subject: want.Address.String(),
+				Step:    RemoveNetwork{name},
+				Reasons: []string{"a network can't be changed: it is removed and made again"},
+				Origin:  want.Origin, Effects: Replaces, Side: SideEither,
+			})
+			w.netMade[name] = w.add(w.createNetwork(want, changes, SideEither, w.netGone[name]))
+		}
+	}
+	for _, name := range sortedKeys(w.networks) {
+		got := w.networks[name]
+		if _, wanted := w.wantNetworks[name]; !wanted {
+			w.removeNetwork(got)
+		}
+		w.strangers(got)
+	}
+	// Every endpoint leaves before the network goes.
+	for name := range w.detach {
+		for _, m := range w.networks[name].Members {
+			if c, ours := w.containers[m.Name]; ours && !w.leaves(c) {
+				w.disconnect(c, name, w.networkSubject(name)+" is removed")
+			}
+		}
+	}
+}
+
+func (w *world) createNetwork(n Network, changes []Change, side Side, needs ...string) Item {
+	item := Item{
+		ID: "create " + n.Address.String(), Subject: n.Address.String(),
+		Step: CreateNetwork{n}, Changes: changes,
+		Origin: n.Origin, Effects: Creates, Side: side, Needs: needs,
+	}
+	if changes == nil {
+		item.Changes = w.created(n.Fields(), func(path string) schema.Origin { return networkOrigin(n, path) })
+	} else {
+		item.Effects = Replaces
+	}
+	return item
+}
+
+func (w *world) networkSubject(name string) string {
+	if n, ok := w.wantNetworks[name]; ok {
+		return n.Address.String()
+	}
+	if n, ok := w.networks[name]; ok && name == w.desired.Project+"-"+n.Labels[LabelName] {
+		return "network." + n.Labels[LabelName]
+	}
+	return "network " + name
+}
+
+func (w *world) removeNetwork(got *ObservedNetwork) {
+	if w.options.Destroy {
+		for _, m := range got.Members {
+			if !m.Ours {
+				w.refuse(Refusal{
+					Code:  CodeNetworkInUse,
+					Text:  fmt.Sprintf("The network %s stays: %s is on it, which isn't ours.", got.Name, m.Name),
+					Fix:   fmt.Sprintf("Take it off (docker network disconnect %s %s) and destroy again.", got.Name, m.Name),
+					Stays: true,
+				})
+				w.refused[got.Name] = true
+			}
+		}
+		if w.refused[got.Name] {
+			return
+		}
+	}
+	subject := w.networkSubject(got.Name)
+	w.detach[got.Name] = true
+	w.netGone[got.Name] = w.add(Item{
+		ID: "remove " + subject, Subject: subject, Step: RemoveNetwork{got.Name},
+		Reasons: []string{w.goneReason()}, Effects: Destroys, Side: SideEither,
+	})
+}
+
+func (w *world) goneReason() string {
+	if w.options.Destroy {
+		return "everything of the project goes"
+	}
+	return "it is not in the files"
+}
+
+// strangers takes what isn't ours off our networks: its endpoint is ours though the
+// container is not.
+func (w *world) strangers(got *ObservedNetwork) {
+	if w.refused[got.Name] {
+		return
+	}
+	for _, m := range got.Members {
+		if m.Ours {
+			continue
+		}
+		id := w.add(Item{
+			ID:      "disconnect " + m.Name + " " + w.networkSubject(got.Name),
+			Subject: w.networkSubject(got.Name),
+			Step:    DisconnectSpace{Name: m.Name, Network: got.Name, Foreign: true},
+			Changes: []Change{{Field: key("members", m.Name), Before: "attached", BeforeSet: true, Side: SideReality}},
+			Reasons: []string{"the container " + m.Name + " is not ours and is on a network of ours"},
+			Effects: Narrows | Updates, Side: SideReality,
+		})
+		w.need(w.netGone[got.Name], id)
+	}
+}
+
+// leaves tells whether a container is removed by this plan anyway.
+func (w *world) leaves(c *ObservedContainer) bool {
+	return w.removed(c) || w.recreated(c.Name)
+}
+
+// disconnect takes a container of ours off a network, and lets the network's removal
+// wait for it.
+func (w *world) disconnect(c *ObservedContainer, network, reason string) string {
+	subject := w.subject(*c)
+	id := w.add(Item{
+		ID: "disconnect " + subject + " " + w.networkSubject(network), Subject: subject,
+		Step:    DisconnectSpace{Name: c.Name, Network: network},
+		Reasons: []string{reason},
+		Effects: Updates, Side: SideEither, Needs: slices.Clone(w.first[c.Name]),
+	})
+	w.need(w.netGone[network], id)
+	return id
+}
+
+// need adds what an item must wait for; an empty id is none.
+func (w *world) need(id string, needs ...string) {
+	if id == "" {
+		return
+	}
+	for i := range w.plan.Items {
+		if w.plan.Items[i].ID == id {
+			w.plan.Items[i].Needs = append(w.plan.Items[i].Needs, needs...)
+		}
+	}
+}
+
+// makeVolumes plans the volumes. One that differs was remade by somebody, since a
+// volume can't change; it goes, with what it holds now, and its users with it.
+func (w *world) makeVolumes() {
+	for _, name := range sortedKeys(w.wantVolumes) {
+		want := w.wantVolumes[name]
+		got, exists := w.volumes[name]
+		if !exists {
+			if holder, taken := w.actual.Taken.Volumes[name]; taken {
+				w.refuseTaken("volume", name, holder, want.Origin)
+				continue
+			}
+			w.volMade[name] = w.add(w.createVolume(want, nil))
+			continue
+		}
+		ds := differences(got.Fields(), want.Fields())
+		if len(ds) == 0 {
+			continue
+		}
+		changes := w.changes(ds, applied{}, func(string) schema.Origin { return want.Origin })
+		for i := range changes {
+			changes[i].Forces, changes[i].Side = true, SideReality
+		}
+		if len(got.Users) > 0 {
+			w.refuse(Refusal{
+				Code: CodeVolumeInUse,
+				Text: fmt.Sprintf("The volume %s was remade behind our back and %s, which isn't ours, uses it.", name, strings.Join(got.Users, ", ")),
+				Fix:  "Stop and remove what uses it, then apply again.", Origin: want.Origin,
+			})
+			continue
+		}
+		w.volGone[name] = w.add(Item{
+			ID: "remove volume." + want.Short, Subject: "volume." + want.Short, Step: RemoveVolume{name},
+			Reasons: []string{"a volume can't be changed: it is removed, with what it holds now, and made again"},
+			Origin:  want.Origin, Effects: Destroys, Side: SideReality,
+		})
+		item := w.createVolume(want, changes)
+		item.Needs = []string{w.volGone[name]}
+		w.volMade[name] = w.add(item)
+	}
+	for _, name := range sortedKeys(w.volumes) {
+		if _, wanted := w.wantVolumes[name]; wanted {
+			continue
+		}
+		w.leaveVolume(w.volumes[name])
+	}
+}
+
+func (w *world) createVolume(v Volume, changes []Change) Item {
+	item := Item{
+		ID: "create volume." + v.Short, Subject: "volume." + v.Short, Step: CreateVolume{v},
+		Changes: changes, Origin: v.Origin, Effects: Creates, Side: SideEither,
+	}
+	if changes == nil {
+		item.Changes = w.created(v.Fields(), func(string) schema.Origin { return v.Origin })
+	} else {
+		item.Effects = Replaces
+	}
+	return item
+}
+
+// leaveVolume keeps a volume that nothing asks for, since removing it loses data,
+// unless that was asked for by name.
+func (w *world) leaveVolume(got *ObservedVolume) {
+	subject := "volume " + got.Name
+	if short := got.Labels[LabelName]; got.Name == w.desired.Project+"-"+short {
+		subject = "volume." + short
+	}
+	switch {
+	case !w.options.RemoveVolumes:
+		w.note("kept", subject, "nothing in the files uses it; it stays, with what it holds", schema.Origin{})
+	case len(got.Users) > 0:
+		w.refuse(Refusal{
+			Code: CodeVolumeInUse, Stays: true,
+			Text: fmt.Sprintf("The volume %s stays: %s, which isn't ours, uses it.", got.Name, strings.Join(got.Users, ", ")),
+			Fix:  "Remove what uses it and destroy again.",
+		})
+	default:
+		w.volGone[got.Name] = w.add(Item{
+			ID: "remove " + subject, Subject: subject, Step: RemoveVolume{got.Name},
+			Reasons: []string{w.goneReason() + "; what it holds is lost"},
+			Effects: Destroys, Side: SideEither,
+		})
+	}
+}
+
+func (w *world) note(kind, subject, text string, at schema.Origin) {
+	w.plan.Notes = append(w.plan.Notes, Notice{kind, subject, text, at})
+}
+
+func (w *world) refuseTaken(kind, name, holder string, at schema.Origin) {
+	w.refuse(Refusal{
+		Code:   CodeNameTaken,
+		Text:   fmt.Sprintf("The %s name %s is taken by %s.", kind, name, holder),
+		Fix:    "Remove or rename it, or give yours another name; what isn't ours is never touched.",
+		Origin: at,
+	})
+}
+
+// changes turns differences into what a reader sees of them.
+func (w *world) changes(ds []difference, a applied, origin func(string) schema.Origin) []Change {
+	out := make([]Change, 0, len(ds))
+	for _, d := range ds {
+		c := Change{Field: d.path, Forces: !changesInPlace(d.path), Side: a.side(d), Origin: origin(d.path)}
+		if d.want != nil {
+			c.After, c.AfterSet, c.Sensitive = d.want.Value, true, d.want.Sensitive
+		} else {
+			// Limits are raised and lowered in place but not taken away: to the engine,
+			// zero means unchanged (moby/moby#22516).
+			c.Forces = c.Forces || strings.HasPrefix(d.path, "limits.")
+		}
+		if d.got != nil {
+			c.Before, c.BeforeSet = d.got.Value, true
+			c.Sensitive = c.Sensitive || hidden(d, a)
+		}
+		if c.Sensitive {
+			w.mask(&c)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// hidden tells whether what an inspected variable holds may not be shown: it was
+// sensitive when it was asked for, or nobody here knows what it is.
+func hidden(d difference, a applied) bool {
+	if set, _, _, _ := cutKey(d.path); set != "env" {
+		return false
+	}
+	known, _ := a.asked(d.path, "")
+	return a.sensitive(d.path) || !known && d.want == nil
+}
+
+// mask hides a change's values; its digest still tells one value from another.
+func (w *world) mask(c *Change) {
+	if w.host.Digest != nil {
+		c.Digest = w.host.Digest.Digest("sensitive", c.Field, c.Before, c.After)
+	}
+	if c.BeforeSet {
+		c.Before = masked
+	}
+	if c.AfterSet {
+		c.After = masked
+	}
+}
+
+const masked = "(sensitive)"
+
+// created shows the fields of a thing that is made.
+func (w *world) created(fields []Field, origin func(string) schema.Origin) []Change {
+	out := make([]Change, 0, len(fields))
+	for _, f := range fields {
+		c := Change{Field: f.Path, After: f.Value, AfterSet: true, Side: SideEither, Sensitive: f.Sensitive, Origin: origin(f.Path)}
+		if c.Sensitive {
+			w.mask(&c)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// changesInPlace tells whether the engine can change a field of a container that runs.
+// Everything else, labels included, takes a new container.
+func changesInPlace(path string) bool {
+	switch path {
+	case "limits.memory", "limits.memory_swap", "limits.cpus", "limits.pids", "restart", "state":
+		return true
+	}
+	set, _, _, ok := cutKey(path)
+	return ok && set == "network"
+}
+
+func networkOrigin(n Network, path string) schema.Origin {
+	if at, ok := n.Origins[path]; ok {
+		return at
+	}
+	return n.Origin
+}
+
+// effects marks the items of each space that gains or loses access.
+func (w *world) effects() {
+	gains, loses := map[string]bool{}, map[string]bool{}
+	for _, a := range w.plan.Access {
+		if a.Gains {
+			gains[a.Space] = true
+		} else {
+			loses[a.Space] = true
+		}
+	}
+	for i := range w.plan.Items {
+		item := &w.plan.Items[i]
+		switch item.Step.(type) {
+		case CreateSpace, StartSpace, ReplaceSpace, ConnectSpace, UnpauseSpace, NotYet:
+			if gains[item.Subject] {
+				item.Effects |= Widens
+			}
+		}
+		switch item.Step.(type) {
+		case ReplaceSpace, RemoveSpace, DisconnectSpace:
+			if loses[item.Subject] {
+				item.Effects |= Narrows
+			}
+		}
+	}
+}
+
+func cloneNeeds(parts ...[]string) []string {
+	all := slices.Concat(parts...)
+	all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
+	slices.Sort(all)
+	return slices.Compact(all)
+}

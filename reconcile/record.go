@@ -1,0 +1,275 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"spaces/schema"
+)
+
+// FormatVersion is the version of a plan's record. It changes when a field's meaning
+// does or one goes; a new field alone leaves it.
+const FormatVersion = 1
+
+// Record is a plan as JSON: what `plan --json` prints and `plan --out` keeps. A saved
+// one is for review, not instructions: apply makes the plan again and compares.
+type Record struct {
+	FormatVersion int             `json:"format_version"`
+	Project       string          `json:"project"`
+	Endpoint      string          `json:"endpoint,omitempty"`
+	Engine        string          `json:"engine,omitempty"`
+	Access        []RecordAccess  `json:"access"`
+	Items         []RecordItem    `json:"items"`
+	Standing      []RecordNotice  `json:"standing"`
+	Notes         []RecordNotice  `json:"notes"`
+	Refusals      []RecordRefusal `json:"refusals"`
+	Counts        RecordCounts    `json:"counts"`
+}
+
+// RecordAccess is an AccessChange.
+type RecordAccess struct {
+	Change string         `json:"change"` // "gains" or "loses"
+	Space  string         `json:"space"`
+	Kind   string         `json:"kind"`
+	What   string         `json:"what"`
+	How    string         `json:"how,omitempty"`
+	Meets  string         `json:"meets,omitempty"`
+	Wide   bool           `json:"wide,omitempty"`
+	Origin *schema.Origin `json:"origin,omitempty"`
+}
+
+// RecordItem is an Item.
+type RecordItem struct {
+	ID      string         `json:"id"`
+	Subject string         `json:"subject"`
+	Step    string         `json:"step"`
+	Effects []string       `json:"effects"`
+	Changes []RecordChange `json:"changes"`
+	Needs   []string       `json:"needs"`
+	Side    Side           `json:"side,omitempty"`
+	Reasons []string       `json:"reasons,omitempty"`
+	Origin  *schema.Origin `json:"origin,omitempty"`
+}
+
+// RecordChange is a Change. Before and After are null where the field isn't set.
+type RecordChange struct {
+	Field     string         `json:"field"`
+	Before    *string        `json:"before"`
+	After     *string        `json:"after"`
+	Sensitive bool           `json:"sensitive,omitempty"`
+	Digest    string         `json:"digest,omitempty"` // keyed, of a sensitive change
+	Forces    bool           `json:"forces_replacement,omitempty"`
+	Side      Side           `json:"side,omitempty"`
+	Origin    *schema.Origin `json:"origin,omitempty"`
+}
+
+// RecordNotice is a Notice.
+type RecordNotice struct {
+	Kind    string         `json:"kind"`
+	Subject string         `json:"subject"`
+	Text    string         `json:"text"`
+	Origin  *schema.Origin `json:"origin,omitempty"`
+}
+
+// RecordRefusal is a Refusal.
+type RecordRefusal struct {
+	Code      string         `json:"code"`
+	Text      string         `json:"text"`
+	Fix       string         `json:"fix,omitempty"`
+	ApplyOnly bool           `json:"apply_only,omitempty"`
+	Origin    *schema.Origin `json:"origin,omitempty"`
+}
+
+// RecordCounts are Counts.
+type RecordCounts struct {
+	Create  int `json:"create"`
+	Update  int `json:"update"`
+	Replace int `json:"replace"`
+	Destroy int `json:"destroy"`
+	Gains   int `json:"access_gained"`
+	Loses   int `json:"access_lost"`
+}
+
+// Record makes a plan's record.
+func (p *Plan) Record() Record {
+	c := p.Counts()
+	r := Record{
+		FormatVersion: FormatVersion, Project: p.Project, Endpoint: p.Endpoint, Engine: p.Engine,
+		Access: []RecordAccess{}, Items: []RecordItem{}, Refusals: []RecordRefusal{},
+		Standing: recordNotices(p.Standing), Notes: recordNotices(p.Notes),
+		Counts: RecordCounts{c.Create, c.Update, c.Replace, c.Destroy, c.Gains, c.Loses},
+	}
+	for _, a := range p.Access {
+		change := "loses"
+		if a.Gains {
+			change = "gains"
+		}
+		r.Access = append(r.Access, RecordAccess{change, a.Space, a.Kind, a.What, a.How, a.Meets, a.Wide, recordOrigin(a.Origin)})
+	}
+	for _, i := range p.Items {
+		r.Items = append(r.Items, recordItem(i))
+	}
+	for _, f := range p.Refusals {
+		r.Refusals = append(r.Refusals, RecordRefusal{f.Code, f.Text, f.Fix, f.ApplyOnly, recordOrigin(f.Origin)})
+	}
+	return r
+}
+
+func recordItem(i Item) RecordItem {
+	out := RecordItem{
+		ID: i.ID, Subject: i.Subject, Step: i.Verb(), Effects: i.Effects.Names(),
+		Changes: []RecordChange{}, Needs: slices.Clone(i.Needs), Side: i.Side,
+		Reasons: i.Reasons, Origin: recordOrigin(i.Origin),
+	}
+	if out.Needs == nil {
+		out.Needs = []string{}
+	}
+	for _, c := range i.Changes {
+		rc := RecordChange{
+			Field: c.Field, Sensitive: c.Sensitive, Digest: c.Digest,
+			Forces: c.Forces, Side: c.Side, Origin: recordOrigin(c.Origin),
+		}
+		if c.BeforeSet {
+			rc.Before = &c.Before
+		}
+		if c.AfterSet {
+			rc.After = &c.After
+		}
+		out.Changes = append(out.Changes, rc)
+	}
+	return out
+}
+
+// Verb names the kind of an item's step: "create_network".
+func (i Item) Verb() string {
+	switch i.Step.(type) {
+	case CreateDirectory:
+		return "create_directory"
+	case CreateNetwork:
+		return "create_network"
+	case RemoveNetwork:
+		return "remove_network"
+	case CreateVolume:
+		return "create_volume"
+	case RemoveVolume:
+		return "remove_volume"
+	case BuildImage:
+		return "build_image"
+	case PullImage:
+		return "pull_image"
+	case CreateSpace:
+		return "create_space"
+	case ReplaceSpace:
+		return "replace_space"
+	case UpdateSpace:
+		return "update_space"
+	case ConnectSpace:
+		return "connect_space"
+	case DisconnectSpace:
+		return "disconnect_space"
+	case StartSpace:
+		return "start_space"
+	case UnpauseSpace:
+		return "unpause_space"
+	case RemoveSpace:
+		return "remove_space"
+	case RenameSpace:
+		return "rename_space"
+	case NotYet:
+		return "not_yet_supported"
+	}
+	panic(fmt.Sprintf("reconcile: step %T has no verb", i.Step))
+}
+
+func recordNotices(notices []Notice) []RecordNotice {
+	out := []RecordNotice{}
+	for _, n := range notices {
+		out = append(out, RecordNotice{n.Kind, n.Subject, n.Text, recordOrigin(n.Origin)})
+	}
+	return out
+}
+
+func recordOrigin(o schema.Origin) *schema.Origin {
+	if o.File == "" {
+		return nil
+	}
+	return &o
+}
+
+// Moved compares a saved record with one made now and says what moved, a line each;
+// nothing means that what was reviewed is what would be done. Lines, comments and
+// reasons of the files may differ: what is done doesn't follow from them.
+func (r Record) Moved(now Record) []string {
+	var moved []string
+	if r.FormatVersion != now.FormatVersion {
+		return []string{fmt.Sprintf("the saved plan has format %d, this program writes %d", r.FormatVersion, now.FormatVersion)}
+	}
+	for _, f := range []struct{ name, then, now string }{
+		{"project", r.Project, now.Project},
+		{"endpoint", r.Endpoint, now.Endpoint},
+		{"engine", r.Engine, now.Engine},
+	} {
+		if f.then != f.now {
+			moved = append(moved, fmt.Sprintf("%s: %s, was %s", f.name, f.now, f.then))
+		}
+	}
+	moved = append(moved, compareLists("step", r.Items, now.Items, func(i RecordItem) (string, string) {
+		return i.ID, essence(i.bare())
+	})...)
+	moved = append(moved, compareLists("access", r.Access, now.Access, func(a RecordAccess) (string, string) {
+		a.Origin = nil
+		return strings.Join([]string{a.Change, a.Space, a.Kind, a.What, a.How}, " "), essence(a)
+	})...)
+	moved = append(moved, compareLists("accepted or wide", r.Standing, now.Standing, func(n RecordNotice) (string, string) {
+		return n.Kind + " " + n.Subject, n.Kind
+	})...)
+	return moved
+}
+
+func (i RecordItem) bare() RecordItem {
+	i.Reasons, i.Origin = nil, nil
+	i.Changes = slices.Clone(i.Changes)
+	for n := range i.Changes {
+		i.Changes[n].Origin = nil
+	}
+	return i
+}
+
+func essence(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("reconcile: a record can't be encoded: %v", err))
+	}
+	return string(b)
+}
+
+// compareLists says which elements are new, gone or different, by a name and by all
+// that matters of them.
+func compareLists[T any](kind string, then, now []T, identify func(T) (name, essence string)) []string {
+	was := map[string][]string{}
+	for _, e := range then {
+		name, what := identify(e)
+		was[name] = append(was[name], what)
+	}
+	is := map[string][]string{}
+	for _, e := range now {
+		name, what := identify(e)
+		is[name] = append(is[name], what)
+	}
+	var out []string
+	for _, name := range sortedKeys(is) {
+		if _, known := was[name]; !known {
+			out = append(out, fmt.Sprintf("%s %q is new", kind, name))
+		} else if !slices.Equal(was[name], is[name]) {
+			out = append(out, fmt.Sprintf("%s %q is different", kind, name))
+		}
+	}
+	for _, name := range sortedKeys(was) {
+		if _, still := is[name]; !still {
+			out = append(out, fmt.Sprintf("%s %q is gone", kind, name))
+		}
+	}
+	return out
+}

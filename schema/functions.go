@@ -78,7 +78,6 @@ func pureFunctions() map[string]function.Function {
 		"length":          lengthFunction(),
 		"lookup":          lookupFunction(),
 		"matchkeys":       matchKeysFunction(),
-		"merge":           stdlib.MergeFunc,
 		"one":             oneFunction(),
 		"range":           stdlib.RangeFunc, // at most 1024 elements
 		"reverse":         stdlib.ReverseListFunc,
@@ -89,7 +88,6 @@ func pureFunctions() map[string]function.Function {
 		"sort":            stdlib.SortFunc,
 		"transpose":       transposeFunction(),
 		"values":          stdlib.ValuesFunc,
-		"zipmap":          stdlib.ZipmapFunc,
 
 		// Encodings.
 		"base64decode":     base64DecodeFunction(),
@@ -149,6 +147,10 @@ func pureFunctions() map[string]function.Function {
 	all["setproduct"] = bounded(stdlib.SetProductFunc, checkSetProduct)
 	all["split"] = bounded(stdlib.SplitFunc, checkSplit)
 	all["yamldecode"] = bounded(ctyyaml.YAMLDecodeFunc, checkYAML)
+
+	// These panic over some arguments.
+	all["merge"] = bounded(stdlib.MergeFunc, checkMerge)
+	all["zipmap"] = bounded(stdlib.ZipmapFunc, checkZipmap)
 
 	// These take expressions, not values: what is in them is bounded where it is called.
 	all["can"] = tryfunc.CanFunc

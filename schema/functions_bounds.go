@@ -37,7 +37,7 @@ var errTooDeep = fmt.Errorf("the document is nested deeper than %d levels", maxD
 
 // bounded refuses a call whose arguments or result are too heavy. check, where it
 // isn't nil, judges the call by its unmarked, wholly known arguments before it
-// runs; a function needs one if its result can outgrow its arguments.
+// runs; a function needs one if its result can outgrow its arguments by far.
 func bounded(f function.Function, check func(args []cty.Value) error) function.Function {
 	return function.New(&function.Spec{
 		Description: f.Description(),
@@ -52,6 +52,10 @@ func bounded(f function.Function, check func(args []cty.Value) error) function.F
 		},
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			v, err := f.Call(args)
+			if panicked := (function.PanicError{}); errors.As(err, &panicked) {
+				// A stack is no help to whoever wrote the call.
+				return v, fmt.Errorf("cannot be called with these arguments: %v", panicked.Value)
+			}
 			if err != nil {
 				return v, err
 			}
@@ -313,6 +317,28 @@ func checkSplit(args []cty.Value) error {
 		return nil
 	}
 	return fits(1+strings.Count(args[1].AsString(), args[0].AsString()), elementWeight)
+}
+
+// checkMerge and checkZipmap put into words what cty panics over.
+func checkMerge(args []cty.Value) error {
+	for i, arg := range args {
+		if ty := arg.Type(); !arg.IsNull() && !ty.IsMapType() && !ty.IsObjectType() {
+			return function.NewArgErrorf(i, "must be a map or an object, not %s", ty.FriendlyName())
+		}
+	}
+	return nil
+}
+
+func checkZipmap(args []cty.Value) error {
+	if args[0].IsNull() {
+		return nil // zipmap itself says so, better
+	}
+	for it := args[0].ElementIterator(); it.Next(); {
+		if _, key := it.Element(); key.IsNull() {
+			return function.NewArgErrorf(0, "must have no null key")
+		}
+	}
+	return nil
 }
 
 func checkTemplate(args []cty.Value) error {

@@ -18,6 +18,7 @@ import (
 	"math/big"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -235,6 +236,15 @@ func coalesceFunction() function.Function {
 	})
 }
 
+// same compares as == does, but for two nulls, which are the same in any type.
+func same(a, b cty.Value) bool {
+	if a.IsNull() || b.IsNull() {
+		return a.IsNull() && b.IsNull()
+	}
+	eq := a.Equals(b)
+	return eq.IsKnown() && eq.True()
+}
+
 func indexFunction() function.Function {
 	return computed(cty.Number, append(anyParam("list"), anyParam("value")...), func(args []cty.Value) (cty.Value, error) {
 		if ty := args[0].Type(); !ty.IsListType() && !ty.IsTupleType() {
@@ -242,7 +252,7 @@ func indexFunction() function.Function {
 		}
 		for it := args[0].ElementIterator(); it.Next(); {
 			k, v := it.Element()
-			if eq, err := stdlib.Equal(v, args[1]); err == nil && eq.IsKnown() && eq.True() {
+			if same(v, args[1]) {
 				return k, nil
 			}
 		}
@@ -345,17 +355,13 @@ func matchKeysFunction() function.Function {
 					return cty.UnknownVal(result), nil
 				}
 			}
-			values, keys := args[0].AsValueSlice(), args[1].AsValueSlice()
+			values, keys, search := args[0].AsValueSlice(), args[1].AsValueSlice(), args[2].AsValueSlice()
 			if len(values) != len(keys) {
 				return cty.NilVal, errors.New("there must be as many keys as values")
 			}
 			var kept []cty.Value
 			for i, key := range keys {
-				has, err := stdlib.Contains(args[2], key)
-				if err != nil {
-					return cty.NilVal, function.NewArgErrorf(2, "must be of the keys' type: %w", err)
-				}
-				if has.True() {
+				if slices.ContainsFunc(search, func(v cty.Value) bool { return same(v, key) }) {
 					kept = append(kept, values[i])
 				}
 			}

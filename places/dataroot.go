@@ -171,28 +171,28 @@ func ResolveDataRoot(h Host, choice DataRootChoice) (DataRoot, error) {
 	}
 	path = h.expand(path)
 	if !filepath.IsAbs(path) {
-		return refuse(fmt.Sprintf("the data root %q (%s) is not an absolute path", path, by),
-			"write it from the root, or starting with ~/")
+		return refuse(fmt.Sprintf("The data root %q (%s) is not an absolute path.", path, by),
+			"Write it from the root, or starting with ~/.")
 	}
 	at := locate(path)
 	if at.err != nil {
-		return refuse(fmt.Sprintf("cannot look at the data root %s (%s): %v", path, by, at.err),
-			"name a folder that you can read, or that doesn't exist yet")
+		return refuse(fmt.Sprintf("Cannot look at the data root %s (%s): %v.", path, by, at.err),
+			"Name a folder that you can read, or that doesn't exist yet.")
 	}
 	if at.info != nil && !at.info.IsDir() {
-		return refuse(fmt.Sprintf("the data root %s (%s) is not a folder", path, by),
-			"name a folder of its own")
+		return refuse(fmt.Sprintf("The data root %s (%s) is not a folder.", path, by),
+			"Name a folder of its own.")
 	}
-	const fix = "name a folder of its own, such as ~/.local/state/spaces/<project>"
+	const fix = "Name a folder of its own, such as ~/.local/state/spaces/<project>."
 	for _, home := range h.homes() {
 		if contains(at.resolved, locate(home).resolved) {
-			return refuse(fmt.Sprintf("the data root %s (%s) holds the home directory %s", path, by, home), fix)
+			return refuse(fmt.Sprintf("The data root %s (%s) holds the home directory %s.", path, by, home), fix)
 		}
 	}
 	// In either direction: what lies in the configuration directory is never granted,
 	// and the data root's sockets must be.
 	if config := locate(h.ConfigDir()).resolved; contains(at.resolved, config) || contains(config, at.resolved) {
-		return refuse(fmt.Sprintf("the data root %s (%s) and the configuration directory %s lie in one another", path, by, h.ConfigDir()), fix)
+		return refuse(fmt.Sprintf("The data root %s (%s) and the configuration directory %s lie in one another.", path, by, h.ConfigDir()), fix)
 	}
 	return DataRoot(at.resolved), nil
 }

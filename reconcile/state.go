@@ -319,8 +319,7 @@ type HostFacts struct {
 	Paths map[string]PathFacts
 	// Protected are the host's paths that no grant may give, resolved, and why.
 	Protected []Protected
-	// Loaded are Desired.Loaded with symlinks resolved, in the same order, and after
-	// them this executable, which decides as much as any file.
+	// Loaded are Desired.Loaded with symlinks resolved, in the same order.
 	Loaded []string
 	// Inputs are the digests of what made images are made from (binary or context,
 	// Dockerfile, arguments), by image address; the base images join them in Diff.

@@ -1,0 +1,296 @@
+package places
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/docker/docker/client"
+	"golang.org/x/sync/errgroup"
+
+	"spaces/reconcile"
+)
+
+// inspectors is how many objects are inspected at once. An engine answers from memory,
+// so more only queue there.
+const inspectors = 8
+
+// reader is what of the client an Observer has: nothing that writes.
+type reader interface {
+	ContainerList(context.Context, container.ListOptions) ([]container.Summary, error)
+	ContainerInspectWithRaw(ctx context.Context, id string, size bool) (container.InspectResponse, []byte, error)
+	ImageInspect(ctx context.Context, ref string, o ...client.ImageInspectOption) (image.InspectResponse, error)
+	NetworkList(context.Context, network.ListOptions) ([]network.Inspect, error)
+	VolumeList(context.Context, volume.ListOptions) (volume.ListResponse, error)
+}
+
+// Observer reads an engine. It has no method that changes anything, and sends nothing
+// but GET and HEAD. It is safe for concurrent use.
+type Observer struct {
+	engine   reader
+	features reconcile.Engine
+	defaults defaults
+	// proc is where processes are looked at, "/proc" but for tests.
+	proc string
+}
+
+// Observer returns what may read the engine and do no more.
+func (e *Engine) Observer() *Observer {
+	return &Observer{engine: e.docker, features: e.features, defaults: e.defaults, proc: "/proc"}
+}
+
+// Query is what to look at.
+type Query struct {
+	// Project and Store are whose objects are ours: by both labels.
+	Project string
+	Store   string
+	// Images are the references asked for; those that containers of ours run come by
+	// themselves.
+	Images []string
+}
+
+// Inspect reads everything of a project and store, and who else holds names. The
+// result is sorted and the same whatever order the engine answers in. What vanishes
+// while it is read is not in it.
+//
+// For errors of an engine that is gone or doesn't answer, IsTransient is true.
+func (o *Observer) Inspect(ctx context.Context, q Query) (reconcile.Actual, error) {
+	actual, vanished, err := o.inspect(ctx, q)
+	if err == nil && vanished {
+		// Something was being changed. Once more, so that one consistent world is seen.
+		actual, _, err = o.inspect(ctx, q)
+	}
+	if err != nil {
+		return reconcile.Actual{}, fmt.Errorf("cannot inspect the engine at %s: %w", o.features.Endpoint, err)
+	}
+	return actual, nil
+}
+
+func (o *Observer) inspect(ctx context.Context, q Query) (_ reconcile.Actual, vanished bool, _ error) {
+	l, err := o.list(ctx)
+	if err != nil {
+		return reconcile.Actual{}, false, err
+	}
+	s := survey{
+		Observer:  o,
+		query:     q,
+		converter: newConverter(o.features, o.defaults, l.world()),
+		images:    map[string]reconcile.ImageFacts{},
+		raw:       map[string]imageExtras{},
+	}
+	observed, err := s.containers(ctx, l.containers)
+	if err != nil {
+		return reconcile.Actual{}, false, err
+	}
+	taken, members := l.others(q)
+	return reconcile.Actual{
+		Engine:     o.features,
+		Containers: observed,
+		Networks:   s.networks(l, members),
+		Volumes:    s.volumes(l),
+		Images:     s.images,
+		Taken:      taken,
+	}, s.vanished, nil
+}
+
+// survey is one reading of the engine.
+type survey struct {
+	*Observer
+	query     Query
+	converter *converter
+
+	mu       sync.Mutex
+	images   map[string]reconcile.ImageFacts
+	raw      map[string]imageExtras // by id
+	vanished bool
+}
+
+// containers inspects those of ours and, beside them, the images.
+func (s *survey) containers(ctx context.Context, all []listed) ([]reconcile.ObservedContainer, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(inspectors)
+	images := map[string]bool{}
+	for _, ref := range s.query.Images {
+		images[ref] = true
+	}
+	var ours []listed
+	for _, c := range all {
+		if c.owner.is(s.query) {
+			ours = append(ours, c)
+			images[c.imageID] = true
+		}
+	}
+	for _, ref := range slices.Sorted(maps.Keys(images)) {
+		group.Go(func() error { return s.image(ctx, ref) })
+	}
+	observed := make([]*reconcile.ObservedContainer, len(ours))
+	for i, c := range ours {
+		group.Go(func() (err error) {
+			observed[i], err = s.one(ctx, c.id)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	out := make([]reconcile.ObservedContainer, 0, len(observed))
+	for _, c := range observed {
+		if c == nil {
+			s.vanished = true
+			continue
+		}
+		c.Excess = dropImage(c.Container, s.raw[c.ImageID])
+		out = append(out, *c)
+	}
+	slices.SortFunc(out, func(a, b reconcile.ObservedContainer) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// one inspects a container; nil if it is gone.
+func (s *survey) one(ctx context.Context, id string) (*reconcile.ObservedContainer, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	in, raw, err := s.engine.ContainerInspectWithRaw(ctx, id, false)
+	switch {
+	case cerrdefs.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("container %s: %w", id[:min(len(id), shortIDLength)], err)
+	case in.ContainerJSONBase == nil || in.Config == nil || in.HostConfig == nil || in.State == nil:
+		return nil, fmt.Errorf("container %s: the engine told only a part of it", id[:min(len(id), shortIDLength)])
+	}
+	c := s.converter.observed(in, raw)
+	s.compareMounts(&c, in.State.Pid)
+	return &c, nil
+}
+
+// observed converts a container with its state.
+func (k *converter) observed(in container.InspectResponse, raw []byte) reconcile.ObservedContainer {
+	c := reconcile.ObservedContainer{
+		Container: k.container(in),
+		State:     reconcile.State(in.State.Status),
+		ExitCode:  in.State.ExitCode,
+		ID:        in.ID,
+		Revision:  revisionOf(in),
+	}
+	if h := in.State.Health; h != nil && h.Status != container.NoHealthcheck {
+		c.Health = h.Status
+	}
+	if more := unknownFields(raw); len(more) > 0 {
+		c.Excess = append(c.Excess, more...)
+		slices.SortFunc(c.Excess, byPath)
+	}
+	return c
+}
+
+// imageExtras are what an image brings that containers are not compared by.
+type imageExtras struct {
+	any     bool // whatever there is, the image brought it
+	exposed map[string]struct{}
+	shell   string
+}
+
+// image reads an image under the reference asked; one that isn't there has no entry.
+func (s *survey) image(ctx context.Context, ref string) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	in, err := s.engine.ImageInspect(ctx, ref)
+	switch {
+	case cerrdefs.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("image %s: %w", ref, err)
+	}
+	facts, extras := imageFacts(in)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.images[ref] = facts
+	s.raw[in.ID] = extras
+	return nil
+}
+
+func imageFacts(in image.InspectResponse) (reconcile.ImageFacts, imageExtras) {
+	facts := reconcile.ImageFacts{ID: in.ID, Env: map[string]string{}, Labels: map[string]string{}}
+	if in.Config == nil {
+		return facts, imageExtras{}
+	}
+	c := in.Config
+	facts.Input = c.Labels[reconcile.LabelImageInput]
+	facts.Entrypoint = nonEmpty(c.Entrypoint)
+	facts.Command = nonEmpty(c.Cmd)
+	facts.User = c.User
+	facts.WorkingDir = c.WorkingDir
+	facts.Labels = orEmpty(c.Labels)
+	facts.Volumes = nonEmpty(slices.Sorted(maps.Keys(c.Volumes)))
+	facts.Healthcheck = healthcheck(c.Healthcheck)
+	facts.StopSignal = c.StopSignal
+	for _, e := range c.Env {
+		name, value, _ := strings.Cut(e, "=")
+		facts.Env[name] = value
+	}
+	extras := imageExtras{exposed: c.ExposedPorts}
+	if len(c.Shell) > 0 {
+		extras.shell = compactJSON(c.Shell)
+	}
+	return facts, extras
+}
+
+// dropImage is a container's excess without what its image brought, and without the
+// ports that it publishes: publishing exposes them.
+func dropImage(c reconcile.Container, extras imageExtras) []reconcile.Field {
+	return slices.DeleteFunc(c.Excess, func(f reconcile.Field) bool {
+		if f.Path == "Config.Shell" {
+			return extras.any || f.Value == extras.shell
+		}
+		quoted, ok := strings.CutPrefix(f.Path, "Config.ExposedPorts[")
+		if !ok {
+			return false
+		}
+		port, err := strconv.Unquote(strings.TrimSuffix(quoted, "]"))
+		_, exposed := extras.exposed[port]
+		_, published := c.Publish[port]
+		return extras.any || err == nil && (exposed || published)
+	})
+}
+
+func (s *survey) networks(l listing, members map[string][]reconcile.Member) []reconcile.ObservedNetwork {
+	var out []reconcile.ObservedNetwork
+	for _, in := range l.networks {
+		if !labelOwner(in.Labels).is(s.query) {
+			continue
+		}
+		out = append(out, reconcile.ObservedNetwork{
+			Network:  s.converter.networkOf(in),
+			Members:  members[in.ID],
+			Revision: networkRevision(in),
+		})
+	}
+	slices.SortFunc(out, func(a, b reconcile.ObservedNetwork) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func (s *survey) volumes(l listing) []reconcile.ObservedVolume {
+	users := l.volumeUsers(s.query)
+	var out []reconcile.ObservedVolume
+	for _, in := range l.volumes {
+		if in == nil || !labelOwner(in.Labels).is(s.query) {
+			continue
+		}
+		out = append(out, reconcile.ObservedVolume{
+			Volume:   s.converter.volumeOf(*in),
+			Users:    users[in.Name],
+			Revision: volumeRevision(*in),
+		})
+	}
+	slices.SortFunc(out, func(a, b reconcile.ObservedVolume) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}

@@ -1,0 +1,5 @@
+package places
+
+import "spaces/reconcile"
+
+func unknownFields([]byte) []reconcile.Field { return nil }

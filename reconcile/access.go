@@ -71,6 +71,7 @@ func (w *world) accessNow() []Access {
 	for _, c := range w.actual.Containers {
 		if running(c.State) {
 			out = append(out, w.containerAccess(w.subject(c), c.Container, w.isNetwork, nil)...)
+			out = append(out, w.reachedBy(w.subject(c), c.Container)...)
 		}
 	}
 	for _, n := range w.actual.Networks {
@@ -104,6 +105,7 @@ func (w *world) spaceAccess(s Space) []Access {
 		c = WithImage(c, facts)
 	}
 	out := w.containerAccess(s.Address.String(), c, w.willBeNetwork, &s)
+	out = append(out, w.reachedBy(s.Address.String(), c)...)
 	for _, e := range w.desired.Egresses {
 		if !slices.Contains(s.Lists, e.Address) {
 			continue
@@ -135,7 +137,7 @@ func (w *world) containerAccess(subject string, c Container, network func(string
 	for _, name := range sortedKeys(c.Networks) {
 		n, ours := network(name)
 		switch {
-		case name == "none":
+		case name == noNetwork:
 		case ours:
 			add(AccessNetwork, name, reach(n), !n.Internal, key("network", name))
 		default:
@@ -151,6 +153,38 @@ func (w *world) containerAccess(subject string, c Container, network func(string
 		add(AccessPrivilege, p.what, p.how, true, p.path)
 	}
 	return out
+}
+
+// reachedBy is what a container's directories give beyond their names: the sources of
+// other grants that lie in them.
+func (w *world) reachedBy(subject string, c Container) []Access {
+	var out []Access
+	for _, r := range w.reaches {
+		m, mounted := c.Mounts[r.Target]
+		if r.Space != subject || !mounted || m.Source != w.sourceOf(r.Via) {
+			continue
+		}
+		what := r.Inside
+		if what == "" {
+			what = r.Target
+		}
+		how := "what " + r.Grant.String() + " gives, by way of " + r.Via.String()
+		if m.Writable {
+			how += " (writable)"
+		}
+		out = append(out, Access{Space: subject, Kind: AccessMount, What: what, How: how, Wide: true, Origin: r.Origin})
+	}
+	return out
+}
+
+// sourceOf is the path of the host that a grant gives, resolved.
+func (w *world) sourceOf(grant schema.Address) string {
+	for _, g := range w.desired.Grants {
+		if g.Address == grant {
+			return w.host.Paths[GrantPath(w.desired, g)].Resolved
+		}
+	}
+	return ""
 }
 
 // mountReach says what is behind a mount.

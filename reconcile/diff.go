@@ -32,6 +32,9 @@ func Diff(d Desired, h HostFacts, a Actual, o Options) (*Plan, error) {
 	w.effects()
 	w.standing()
 	w.refusals()
+	for i := range w.plan.Items {
+		w.plan.Items[i].Needs = cloneNeeds(w.plan.Items[i].Needs)
+	}
 	items, err := Order(w.plan.Items)
 	if err != nil {
 		return nil, err
@@ -64,13 +67,18 @@ type world struct {
 	dirMade map[string]string // by resolved path
 	// detach are networks that every endpoint leaves, because they are removed or remade.
 	detach map[string]bool
-	// first are the ids of recovery's items, by container name.
-	first map[string][]string
+	// first are the ids of recovery's items, by container name; discarded are those that
+	// free a network or a volume, by its name.
+	first     map[string][]string
+	discarded map[string][]string
 	// ready is the last item of a space, by container name.
 	ready map[string]string
 	// untouched are containers that go on as they are: the host's own.
 	untouched map[string]bool
 	refused   map[string]bool
+	// hostRefusals and reaches are what the host's files make of the grants.
+	hostRefusals []Refusal
+	reaches      []accessNote
 
 	plan Plan
 }
@@ -91,6 +99,7 @@ func newWorld(d Desired, h HostFacts, a Actual, o Options) *world {
 		dirMade:      map[string]string{},
 		detach:       map[string]bool{},
 		first:        map[string][]string{},
+		discarded:    map[string][]string{},
 		ready:        map[string]string{},
 		untouched:    map[string]bool{},
 		refused:      map[string]bool{},
@@ -100,7 +109,9 @@ func newWorld(d Desired, h HostFacts, a Actual, o Options) *world {
 		w.containers[a.Containers[i].Name] = &a.Containers[i]
 	}
 	for i := range a.Networks {
-		w.networks[a.Networks[i].Name] = &a.Networks[i]
+		n := a.Networks[i]
+		n.Members = slices.Clone(n.Members) // recovery gives some their names back
+		w.networks[n.Name] = &n
 	}
 	for i := range a.Volumes {
 		w.volumes[a.Volumes[i].Name] = &a.Volumes[i]
@@ -109,6 +120,7 @@ func newWorld(d Desired, h HostFacts, a Actual, o Options) *world {
 		return w
 	}
 	w.wantSpaces = d.Spaces
+	w.hostRefusals, w.reaches = hostRefusals(d, h)
 	for _, n := range d.Networks {
 		w.wantNetworks[n.Name] = w.onEngine(n)
 	}
@@ -223,7 +235,7 @@ func (w *world) makeImage(i Image, facts ImageFacts, exists bool) {
 		})
 		return
 	}
-	want := w.imageInput(input)
+	want := input.Joined(w.actual.Images)
 	if exists && checked && facts.Input == want {
 		return
 	}
@@ -252,15 +264,15 @@ func (w *world) makeImage(i Image, facts ImageFacts, exists bool) {
 	w.imageItem[i.Reference] = w.add(item)
 }
 
-// imageInput joins what the host knows of an image's input with what the engine knows
-// of the images it starts from.
-func (w *world) imageInput(i ImageInput) string {
+// Joined is the digest of all that an image is made from: what the host knows, joined
+// with the ids of the images that a Dockerfile starts from.
+func (i ImageInput) Joined(images map[string]ImageFacts) string {
 	if len(i.Bases) == 0 {
 		return i.Digest
 	}
 	parts := []string{i.Digest}
 	for _, b := range i.Bases {
-		parts = append(parts, b+"="+w.actual.Images[b].ID)
+		parts = append(parts, b+"="+images[b].ID)
 	}
 	return digestOf(parts)
 }
@@ -292,6 +304,7 @@ func (w *world) makeNetworks() {
 				Step:    RemoveNetwork{name},
 				Reasons: []string{"a network can't be changed: it is removed and made again"},
 				Origin:  want.Origin, Effects: Replaces, Side: SideEither,
+				Needs: w.discarded[name],
 			})
 			w.netMade[name] = w.add(w.createNetwork(want, changes, SideEither, w.netGone[name]))
 		}
@@ -304,7 +317,7 @@ func (w *world) makeNetworks() {
 		w.strangers(got)
 	}
 	// Every endpoint leaves before the network goes.
-	for name := range w.detach {
+	for _, name := range sortedKeys(w.detach) {
 		for _, m := range w.networks[name].Members {
 			if c, ours := w.containers[m.Name]; ours && !w.leaves(c) {
 				w.disconnect(c, name, w.networkSubject(name)+" is removed")
@@ -359,6 +372,7 @@ func (w *world) removeNetwork(got *ObservedNetwork) {
 	w.netGone[got.Name] = w.add(Item{
 		ID: "remove " + subject, Subject: subject, Step: RemoveNetwork{got.Name},
 		Reasons: []string{w.goneReason()}, Effects: Destroys, Side: SideEither,
+		Needs: w.discarded[got.Name],
 	})
 }
 
@@ -456,6 +470,7 @@ func (w *world) makeVolumes() {
 			ID: "remove volume." + want.Short, Subject: "volume." + want.Short, Step: RemoveVolume{name},
 			Reasons: []string{"a volume can't be changed: it is removed, with what it holds now, and made again"},
 			Origin:  want.Origin, Effects: Destroys, Side: SideReality,
+			Needs: w.discarded[name],
 		})
 		item := w.createVolume(want, changes)
 		item.Needs = []string{w.volGone[name]}
@@ -502,7 +517,7 @@ func (w *world) leaveVolume(got *ObservedVolume) {
 		w.volGone[got.Name] = w.add(Item{
 			ID: "remove " + subject, Subject: subject, Step: RemoveVolume{got.Name},
 			Reasons: []string{w.goneReason() + "; what it holds is lost"},
-			Effects: Destroys, Side: SideEither,
+			Effects: Destroys, Side: SideEither, Needs: w.discarded[got.Name],
 		})
 	}
 }
@@ -589,8 +604,8 @@ func changesInPlace(path string) bool {
 	case "limits.memory", "limits.memory_swap", "limits.cpus", "limits.pids", "restart", "state":
 		return true
 	}
-	set, _, _, ok := cutKey(path)
-	return ok && set == "network"
+	set, network, _, ok := cutKey(path)
+	return ok && set == "network" && network != noNetwork
 }
 
 func networkOrigin(n Network, path string) schema.Origin {

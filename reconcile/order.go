@@ -1,13 +1,14 @@
 package reconcile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 )
 
-// Order sorts items so that each comes after all that it needs, and otherwise by ID:
-// the same set gives the same order, however it was listed. It fails when an ID stands
+// Order sorts items so that each comes after all that it needs, and otherwise by the
+// kind of step, as a reader would want to go through them, and by ID: the same set gives the same order, however it was listed. It fails when an ID stands
 // twice, when an item needs one that isn't there, and on a cycle, which it names.
 func Order(items []Item) ([]Item, error) {
 	g, err := newGraph(items)
@@ -15,7 +16,9 @@ func Order(items []Item) ([]Item, error) {
 		return nil, err
 	}
 	waits, ready := g.start()
-	byID := func(a, b int) int { return strings.Compare(items[a].ID, items[b].ID) }
+	byID := func(a, b int) int {
+		return cmp.Or(cmp.Compare(rank(items[a]), rank(items[b])), strings.Compare(items[a].ID, items[b].ID))
+	}
 	slices.SortFunc(ready, byID)
 	ordered := make([]Item, 0, len(items))
 	for len(ready) > 0 {
@@ -104,4 +107,29 @@ func (g graph) smallest(match func(int) bool) int {
 		}
 	}
 	return best
+}
+
+// rank puts first what an apply that was cut short left to set right, then what spaces
+// stand on, then the spaces.
+func rank(i Item) int {
+	switch s := i.Step.(type) {
+	case RenameSpace:
+		return 0
+	case RemoveSpace:
+		if strings.HasSuffix(s.Name, SuffixOld) || strings.HasSuffix(s.Name, SuffixNew) {
+			return 0
+		}
+		return 5
+	case CreateDirectory, BuildImage, PullImage:
+		return 1
+	case DisconnectSpace:
+		return 2
+	case RemoveNetwork, CreateNetwork:
+		return 3
+	case RemoveVolume, CreateVolume:
+		return 4
+	case NotYet:
+		return 7
+	}
+	return 6
 }

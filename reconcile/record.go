@@ -99,7 +99,7 @@ func (p *Plan) Record() Record {
 		FormatVersion: FormatVersion, Project: p.Project, Endpoint: p.Endpoint, Engine: p.Engine,
 		Access: []RecordAccess{}, Items: []RecordItem{}, Refusals: []RecordRefusal{},
 		Standing: recordNotices(p.Standing), Notes: recordNotices(p.Notes),
-		Counts: RecordCounts{c.Create, c.Update, c.Replace, c.Destroy, c.Gains, c.Loses},
+		Counts: RecordCounts(c),
 	}
 	for _, a := range p.Access {
 		change := "loses"

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
-	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,19 +208,11 @@ func CoreName(project, store string) string {
 }
 
 func (r resolver) mount(g schema.Grant) Mount {
-	m := Mount{Type: "bind", Source: g.Source, Writable: g.Writable}
-	switch g.Kind {
-	case schema.GrantSocket:
-		m.Source = path.Join(r.roots.DataRoot, "sock", g.Source)
-	case schema.GrantData:
-		m.Source = path.Join(r.roots.DataRoot, g.Source)
-		if g.Source == dataStore {
-			m.Source = r.roots.Store
-		}
-	case schema.GrantVolume:
-		m.Type, m.Source = "volume", r.cfg.Project+"-"+g.Source
+	if g.Kind == schema.GrantVolume {
+		return Mount{Type: "volume", Source: r.cfg.Project + "-" + g.Source, Writable: g.Writable}
 	}
-	return m
+	d := Desired{DataRoot: r.roots.DataRoot, Store: r.roots.Store}
+	return Mount{Type: "bind", Source: GrantPath(d, g), Writable: g.Writable}
 }
 
 func (r resolver) tmpfs(c *Container, s schema.Space) {
@@ -264,8 +256,8 @@ func (r resolver) networks(c *Container, s schema.Space) {
 		c.Networks[name] = Endpoint{Aliases: slices.Compact(aliases), Address: a.Address}
 	}
 	if len(s.Networks) == 0 {
-		c.NetworkMode = "none"
-		c.Networks["none"] = Endpoint{}
+		c.NetworkMode = noNetwork
+		c.Networks[noNetwork] = Endpoint{}
 	}
 }
 
@@ -302,7 +294,8 @@ func (r resolver) proxied(c *Container, s schema.Space) []schema.Address {
 const (
 	proxyPort = 3128
 	noProxy   = "localhost,127.0.0.1,::1"
-	dataStore = "store"
+	// noNetwork is what the engine calls being on no network.
+	noNetwork = "none"
 )
 
 func setLimits(c *Container, l, def schema.Limits) {
@@ -438,7 +431,7 @@ func (r resolver) loaded() []string {
 		switch {
 		case i.Build != nil:
 			// A Dockerfile may lie outside the context.
-			paths = append(paths, i.Build.Context, path.Join(i.Build.Context, i.Build.Dockerfile))
+			paths = append(paths, i.Build.Context, filepath.Join(i.Build.Context, i.Build.Dockerfile))
 		case i.Binary != "" && i.Binary != "spaces":
 			paths = append(paths, i.Binary)
 		}

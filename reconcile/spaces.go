@@ -17,8 +17,8 @@ import (
 func (w *world) recovery() {
 	for _, name := range sortedKeys(w.containers) {
 		base, isOld := strings.CutSuffix(name, SuffixOld)
-		if !isOld {
-			continue
+		if !isOld || strings.Contains(base, ".") {
+			continue // what a replacement made has a name of ours, which has no dot
 		}
 		old, cur := w.containers[name], w.containers[base]
 		switch {
@@ -32,7 +32,7 @@ func (w *world) recovery() {
 		}
 	}
 	for _, name := range sortedKeys(w.containers) {
-		if base, isNew := strings.CutSuffix(name, SuffixNew); isNew {
+		if base, isNew := strings.CutSuffix(name, SuffixNew); isNew && !strings.Contains(base, ".") {
 			w.discard(w.containers[name], "it was to replace "+base+" when an apply was cut short")
 		}
 	}
@@ -48,6 +48,17 @@ func (w *world) discard(c *ObservedContainer, reason string) {
 		Needs: slices.Clone(w.first[base]),
 	})
 	w.first[base] = append(w.first[base], id)
+	for _, n := range w.networks {
+		n.Members = slices.DeleteFunc(n.Members, func(m Member) bool { return m.Name == c.Name })
+	}
+	for name := range c.Networks {
+		w.discarded[name] = append(w.discarded[name], id)
+	}
+	for _, m := range c.Mounts {
+		if m.Type == "volume" {
+			w.discarded[m.Source] = append(w.discarded[m.Source], id)
+		}
+	}
 	delete(w.containers, c.Name)
 }
 
@@ -61,6 +72,13 @@ func (w *world) restore(base string, old *ObservedContainer) {
 		Needs: slices.Clone(w.first[base]),
 	})
 	w.first[base] = append(w.first[base], id)
+	for _, n := range w.networks {
+		for i := range n.Members {
+			if n.Members[i].Name == old.Name {
+				n.Members[i].Name = base
+			}
+		}
+	}
 	delete(w.containers, old.Name)
 	restored := *old
 	restored.Name = base

@@ -131,9 +131,7 @@ func (w *world) acceptMatters(code string) bool {
 func (w *world) refusals() {
 	w.engineRefusals()
 	if !w.options.Destroy {
-		refusals, notes := hostRefusals(w.desired, w.host)
-		w.plan.Refusals = append(w.plan.Refusals, refusals...)
-		w.accessNotes(notes)
+		w.plan.Refusals = append(w.plan.Refusals, w.hostRefusals...)
 		w.notYet()
 		w.unchecked()
 	}
@@ -234,9 +232,4 @@ func digestOf(parts []string) string {
 		fmt.Fprintf(h, "%d:%s", len(p), p)
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
-}
-
-// accessNotes says what a directory gives beyond itself.
-func (w *world) accessNotes(notes []accessNote) {
-	_ = notes
 }

@@ -53,9 +53,9 @@ func locate(path string) located {
 	push(filepath.Clean(path), true)
 
 	var at located
-	names := []string{}         // of the resolved prefix
-	infos := []fs.FileInfo{nil} // of "/" and each of names
-	missing := false            // nothing is there from here on
+	names := []string{}           // of the resolved prefix
+	infos := []fs.FileInfo{nil}   // of "/" and each of names
+	missing, lost := false, false // nothing is there from here on; or was, once
 	join := func() string { return "/" + strings.Join(names, "/") }
 	if info, err := os.Lstat("/"); err == nil {
 		infos[0] = info
@@ -67,6 +67,8 @@ func locate(path string) located {
 			if len(names) > 0 {
 				names, infos = names[:len(names)-1], infos[:len(infos)-1]
 			}
+			// The kernel would have given up before; what is there is where the path
+			// may lead once it can be followed.
 			missing = infos[len(infos)-1] == nil
 			continue
 		}
@@ -81,7 +83,7 @@ func locate(path string) located {
 			if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) && at.err == nil {
 				at.err = bare(err)
 			}
-			missing = true
+			missing, lost = true, true
 			infos = append(infos, nil)
 			continue
 		}
@@ -101,7 +103,7 @@ func locate(path string) located {
 			if at.err == nil {
 				at.err = bare(err)
 			}
-			missing = true
+			missing, lost = true, true
 			infos = append(infos, nil)
 			continue
 		}
@@ -112,7 +114,9 @@ func locate(path string) located {
 		push(target, false)
 	}
 	at.resolved = join()
-	at.info = infos[len(infos)-1]
+	if !lost {
+		at.info = infos[len(infos)-1]
+	}
 	for _, info := range infos[:len(infos)-1] {
 		if info != nil {
 			at.above = append(at.above, inodeOf(info))

@@ -79,7 +79,7 @@ func LoadKey(path string, h Host) (reconcile.Digester, error) {
 func EnsureKey(path string, h Host) (reconcile.Digester, error) {
 	k, err := readKey(path, h.UID)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeKey(path); err != nil {
+		if err := makeKey(path, unnamed); err != nil {
 			return nil, fmt.Errorf("cannot make the key %s: %w", path, err)
 		}
 		k, err = readKey(path, h.UID)
@@ -127,11 +127,11 @@ func readKey(path string, uid int) (*keyed, error) {
 // makeKey puts a new key at path unless there is one by then. The file gets its name
 // only once it is whole and on disk, by a link, which unlike a rename never takes
 // another's place. A kill at any moment leaves a whole key or none.
-func makeKey(path string) error {
+func makeKey(path string, create func(dir string) (*os.File, string, error)) error {
 	var key [keySize]byte
 	rand.Read(key[:]) // never fails
 	dir := filepath.Dir(path)
-	f, name, err := unnamed(dir)
+	f, name, err := create(dir)
 	if err != nil {
 		return err
 	}
@@ -171,6 +171,11 @@ func unnamed(dir string) (*os.File, string, error) {
 	} else if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil, "", &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
+	return named(dir)
+}
+
+// named opens a new file under a name of its own; a kill can leave it behind.
+func named(dir string) (*os.File, string, error) {
 	f, err := os.CreateTemp(dir, ".new-*")
 	if err != nil {
 		return nil, "", err

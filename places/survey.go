@@ -274,7 +274,7 @@ func OpenBinary(h Host, binary string) (*os.File, error) {
 // checkStatic refuses a program that can't run in an image with nothing else in it.
 func checkStatic(r io.ReaderAt, name string) error {
 	program, err := elf.NewFile(r)
-	if err != nil {
+	if err != nil || program.Type != elf.ET_EXEC && program.Type != elf.ET_DYN {
 		return &InputError{fmt.Sprintf("cannot use the binary %s: it is not a Linux program (ELF)", name), "Name a static program's file."}
 	}
 	for _, p := range program.Progs {

@@ -299,6 +299,11 @@ func foreign(name string) string { return "container " + name + " (not ours)" }
 // have the same.
 func (w *world) subject(c ObservedContainer) string {
 	name := strings.TrimSuffix(strings.TrimSuffix(c.Name, SuffixOld), SuffixNew)
+	for _, s := range w.desired.Spaces {
+		if s.Container.Name == name {
+			return s.Address.String()
+		}
+	}
 	a := schema.Address{Name: c.Labels[LabelName], Key: c.Labels[LabelKey]}
 	switch name {
 	case w.desired.Project + "-" + a.FullName(), w.desired.Project + "-egress-" + a.FullName():

@@ -114,6 +114,9 @@ func (a applied) sensitive(path string) bool {
 // side tells which side of a difference moved since the container was made. A field
 // that can change in place, or that nothing is known of, can't be told.
 func (a applied) side(d difference) Side {
+	if d.path == "image" && movedTag(d) {
+		return SideReality
+	}
 	if !a.readable() || changesInPlace(d.path) {
 		return SideEither
 	}
@@ -132,4 +135,14 @@ func (a applied) side(d difference) Side {
 		return SideReality
 	}
 	return SideEither
+}
+
+// movedTag tells whether the engine's own images moved: one reference, two images.
+func movedTag(d difference) bool {
+	if d.got == nil || d.want == nil || strings.HasSuffix(d.want.Value, knownAfterBuild) {
+		return false
+	}
+	got, _, _ := strings.Cut(d.got.Value, " ")
+	want, _, _ := strings.Cut(d.want.Value, " ")
+	return got == want
 }

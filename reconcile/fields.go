@@ -148,9 +148,11 @@ func cutKey(path string) (set, element, rest string, ok bool) {
 	return set, element, rest, err == nil && closed
 }
 
+const knownAfterBuild = " (known after build)"
+
 func imageValue(reference, id string) string {
 	if id == "" {
-		return reference + " (known after build)"
+		return reference + knownAfterBuild
 	}
 	return reference + " " + shortID(id)
 }

@@ -117,7 +117,7 @@ func (p *Plan) printAccess(b *strings.Builder) {
 	if len(p.Access) == 0 {
 		return
 	}
-	b.WriteString("Access\n")
+	b.WriteString("Access (+ gained, - lost, ! wide or writable)\n")
 	var t table
 	for _, a := range p.Access {
 		sign := "-"
@@ -223,6 +223,8 @@ func usualValue(c Change) bool {
 		return strings.HasPrefix(element, LabelPrefix)
 	case keyed && set == "tmpfs":
 		return element == "/tmp" && c.After == imageVolumeOptions
+	case keyed && set == "mount":
+		return strings.HasSuffix(c.Field, "].content") // a digest, to tell that a file changed
 	}
 	return false
 }

@@ -439,7 +439,8 @@ func (w *world) reconnect(s Space, c Container, got *ObservedContainer, network 
 	}
 	if want {
 		ids = append(ids, w.add(Item{
-			ID: "connect " + s.Address.String() + " " + w.networkSubject(network), Subject: s.Address.String(),
+			Reasons: connectReasons(is, w.detach[network]),
+			ID:      "connect " + s.Address.String() + " " + w.networkSubject(network), Subject: s.Address.String(),
 			Step:    ConnectSpace{Name: got.Name, Network: network, Endpoint: endpoint},
 			Changes: changes, Origin: originOf(s, key("network", network)), Effects: Updates,
 			Side:  SideEither,
@@ -447,6 +448,16 @@ func (w *world) reconnect(s Space, c Container, got *ObservedContainer, network 
 		}))
 	}
 	return ids
+}
+
+func connectReasons(is, remade bool) []string {
+	switch {
+	case remade:
+		return []string{"its network is made again"}
+	case !is:
+		return []string{"it isn't on it"}
+	}
+	return nil
 }
 
 // removals removes containers of ours that the files don't ask for. The host's own

@@ -3,7 +3,11 @@ package spaces_test
 
 import (
 	"encoding/json"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -131,3 +135,30 @@ func packages(t *testing.T) []pkg {
 	}
 	return list
 }
+
+// TestEngineTestsAreRun: what needs an engine runs by its name, so that a test with
+// another name would never run.
+func TestEngineTestsAreRun(t *testing.T) {
+	found := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		if err != nil || !strings.HasPrefix(string(source), "//go:build engine") {
+			return err
+		}
+		for _, m := range testName.FindAllStringSubmatch(string(source), -1) {
+			found++
+			if name := m[1]; name != "TestMain" && !strings.HasPrefix(name, "TestRootless") && !strings.HasPrefix(name, "TestRootful") {
+				t.Errorf("%s: %s names neither engine, so nothing runs it", path, name)
+			}
+		}
+		return nil
+	})
+	if err != nil || found == 0 {
+		t.Errorf("%d tests found (%v)", found, err)
+	}
+}
+
+var testName = regexp.MustCompile(`(?m)^func (Test\w+)\(`)

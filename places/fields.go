@@ -1,6 +1,7 @@
 package places
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -442,37 +443,42 @@ func excessLeaves(t reflect.Type, prefix string, rules map[string]rule) []leaf {
 		if !ok || r.treatment != excess || strings.Contains(rest, "[]") {
 			continue
 		}
-		index, ok := fieldIndex(t, strings.Split(rest, "."))
+		index, name, ok := resolveField(t, strings.Split(rest, "."))
 		if !ok {
 			panic("places: the table of fields names " + path + ", which doesn't exist")
 		}
-		out = append(out, leaf{path: reported(rest), index: index, rule: r})
+		out = append(out, leaf{path: name, index: index, rule: r})
 	}
 	slices.SortFunc(out, func(a, b leaf) int { return strings.Compare(a.path, b.path) })
 	return out
 }
 
-// reported is a path as the engine's JSON nests it, without Go's embedded structs.
-func reported(path string) string {
-	return strings.Replace(path, "HostConfig.Resources.", "HostConfig.", 1)
-}
-
-func fieldIndex(t reflect.Type, path []string) ([]int, bool) {
-	var index []int
-	for _, name := range path {
-		for t.Kind() == reflect.Pointer {
+// resolveField finds a field by Go's path, with the path that it has in the engine's
+// JSON, which knows no embedded structs.
+func resolveField(t reflect.Type, path []string) (index []int, name string, ok bool) {
+	var names []string
+	for _, part := range path {
+		if t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
 		if t.Kind() != reflect.Struct {
-			return nil, false
+			return nil, "", false
 		}
-		f, ok := t.FieldByName(name)
+		f, ok := t.FieldByName(part)
 		if !ok {
-			return nil, false
+			return nil, "", false
+		}
+		if !f.Anonymous {
+			names = append(names, jsonName(f))
 		}
 		index, t = append(index, f.Index...), f.Type
 	}
-	return index, true
+	return index, strings.Join(names, "."), true
+}
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return cmp.Or(name, f.Name)
 }
 
 // excessOf are the leaves of a struct that differ from their defaults, in the leaves'

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"spaces/reconcile"
+)
+
+func (a *app) applyVerb() *cobra.Command {
+	var in inputs
+	var f carryFlags
+	c := &cobra.Command{
+		Use:   "apply [FILE]",
+		Short: "Make what runs what the files say, once it is approved",
+		Long: `Plans as "spaces plan" does, shows the plan, asks, and carries it out. Only 'yes' goes
+ahead. Nothing is created, stopped or removed that the plan didn't show: it is made
+again once no other apply can run, and if it has moved meanwhile nothing is done.
+
+With FILE, a plan that "spaces plan --out" kept and somebody reviewed, nothing is
+asked: the plan is made again, with the same flags, and goes on only if it is the same.
+
+Changes the engine's containers, networks, volumes and images of this project, the
+folders that grants create, and the project's state in the data root. What isn't this
+project's is never touched.
+
+Independent steps run at once. After a failure no new step starts, those that run end,
+and each step is listed as done, failed or skipped. One interruption (Ctrl-C, SIGTERM)
+does the same; a second one aborts the steps that run.
+
+With --json the report is {format_version, plan, result: {done, failed, skipped}}.
+
+Exit status: 0 done, or no changes; 1 failed, interrupted, declined, or another apply
+holds the lock; 3 refused, with nothing done: no terminal to ask, plan-stale,
+applied-from-elsewhere, and all that refuses a plan.`,
+		Example: `  spaces apply
+  spaces apply --auto-approve --lock-timeout 1m
+  spaces plan --out review.json && spaces apply review.json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.apply(c.Context(), in, f, args)
+		},
+	}
+	in.register(c.Flags())
+	f.register(c.Flags())
+	registerJSON(c.Flags(), &a.json)
+	return c
+}
+
+func (a *app) apply(ctx context.Context, in inputs, f carryFlags, args []string) error {
+	c := carry{app: a, carryFlags: f, verb: "apply", question: "Apply these steps? Only 'yes' goes ahead:"}
+	if len(args) == 1 {
+		saved, err := a.savedPlan(args[0])
+		if err != nil {
+			return err
+		}
+		c.saved = saved
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	p, err := a.project(in)
+	if err != nil {
+		return err
+	}
+	c.project = p
+	return c.run(ctx)
+}
+
+// savedPlan reads a plan that was kept.
+func (a *app) savedPlan(name string) (*reconcile.Record, error) {
+	b, err := os.ReadFile(a.path(name))
+	if err != nil {
+		return nil, usage("Name a file that `spaces plan --out` wrote.", "Cannot read the plan %s: %v.", name, bare(err))
+	}
+	var r reconcile.Record
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, usage("Name a file that `spaces plan --out` wrote.", "%s holds no plan: %v.", name, err)
+	}
+	if r.FormatVersion != reconcile.FormatVersion {
+		return nil, refuse(reconcile.CodePlanStale, "Plan again with this program.",
+			"%s has a plan of format %d; this program reads format %d.", name, r.FormatVersion, reconcile.FormatVersion)
+	}
+	return &r, nil
+}

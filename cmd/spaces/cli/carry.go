@@ -1,0 +1,306 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"spaces/places"
+	"spaces/reconcile"
+)
+
+// carry is one carrying out of a plan: apply's or destroy's.
+type carry struct {
+	*app
+	carryFlags
+	verb    string
+	project *project
+	options reconcile.Options
+	// saved is the plan that was reviewed before, nil to ask now.
+	saved    *reconcile.Record
+	question string
+}
+
+// carryFlags are the flags of the commands that carry a plan out.
+type carryFlags struct {
+	auto        bool
+	parallelism int
+	lockTimeout time.Duration
+	takeOver    bool
+}
+
+func (f *carryFlags) register(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.auto, "auto-approve", false, "don't ask; the plan is still shown")
+	flags.IntVar(&f.parallelism, "parallelism", reconcile.DefaultParallelism, "how many steps, `N`, run at once")
+	flags.DurationVar(&f.lockTimeout, "lock-timeout", 0, "how long, `DURATION`, to wait for another apply to end")
+	flags.BoolVar(&f.takeOver, "take-over", false, "let this folder destroy what another one applied")
+}
+
+// check refuses flags that can't be meant, before anything is looked at.
+func (c *carry) check() error {
+	switch {
+	case c.parallelism < 1:
+		return usage("Write --parallelism 1 or more.", "No step could run at once with --parallelism %d.", c.parallelism)
+	case c.lockTimeout < 0:
+		return usage("Write how long to wait, such as --lock-timeout 30s.", "A lock can't be waited for %s.", c.lockTimeout)
+	}
+	return nil
+}
+
+// canAsk refuses where nobody could answer.
+func (c *carry) canAsk() error {
+	switch {
+	case c.json:
+		return usage("Add --auto-approve, or apply a plan that was kept and reviewed.",
+			"With --json nobody can be asked whether to go ahead.")
+	case !c.env.Asks:
+		return usage("Add --auto-approve, or run it on a terminal, or apply a plan that was kept and reviewed.",
+			"There is no terminal to ask whether to go ahead.")
+	}
+	return nil
+}
+
+// run plans, asks, and carries out what was approved.
+func (c *carry) run(ctx context.Context) error {
+	ctx, aborted, stop := c.interruptible(ctx, 2)
+	defer stop()
+	c.project.takeOver = c.takeOver
+	e, v, err := c.look(ctx, c.project, c.options)
+	if err != nil {
+		return err
+	}
+	defer closeEngine(e)
+	if c.saved != nil {
+		if err := stale(c.saved.Moved(v.plan.Record()), "the plan was kept"); err != nil {
+			return err
+		}
+	}
+	done, err := c.approve(ctx, v)
+	if done || err != nil {
+		return err
+	}
+	return c.locked(ctx, aborted, e, v)
+}
+
+// approve shows the plan and asks. It is done where there is nothing to do.
+func (c *carry) approve(ctx context.Context, v *view) (done bool, err error) {
+	bars := barred(v.plan, true)
+	// With --auto-approve, the plan that is made under the lock is the one to be shown.
+	asks := !c.auto && c.saved == nil
+	if len(bars) > 0 || !v.plan.HasChanges() || asks {
+		c.present(v.plan, nil)
+	}
+	switch {
+	case len(bars) > 0:
+		return false, c.refused(bars)
+	case !v.plan.HasChanges():
+		return true, c.left(v.plan)
+	case !asks:
+		return false, nil
+	}
+	if err := c.canAsk(); err != nil {
+		return false, err
+	}
+	return false, c.ask(ctx, c.question)
+}
+
+// locked carries the plan out with nobody else doing so.
+func (c *carry) locked(ctx context.Context, aborted <-chan struct{}, e Places, approved *view) error {
+	p := c.project
+	if err := p.root.Ensure(p.host); err != nil {
+		return err
+	}
+	holder := places.Holder{PID: os.Getpid(), Verb: c.verb, Since: time.Now().Round(time.Second), Folder: p.folder}
+	lock, err := places.Acquire(ctx, p.root.ApplyLock(), holder, c.lockTimeout)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	v, err := c.again(ctx, e, approved)
+	if err != nil {
+		return err
+	}
+	if c.auto || c.saved != nil {
+		c.present(v.plan, nil)
+	}
+	if bars := barred(v.plan, true); len(bars) > 0 {
+		return c.refused(bars)
+	}
+	if !v.plan.HasChanges() {
+		return c.left(v.plan)
+	}
+	if p.folder != "" {
+		if err := p.root.SetAppliedFrom(p.folder); err != nil {
+			return err
+		}
+	}
+	return c.carryOut(ctx, aborted, e, v)
+}
+
+// again makes the plan once more, now that nobody else changes anything, and sees that
+// what was approved is what would be done.
+func (c *carry) again(ctx context.Context, e Places, approved *view) (*view, error) {
+	v, err := c.plan(ctx, c.project, e, c.options)
+	if err != nil {
+		return nil, err
+	}
+	if !c.auto {
+		if err := stale(approved.plan.Record().Moved(v.plan.Record()), "it was approved"); err != nil {
+			return nil, err
+		}
+	}
+	if c.options.Destroy || v.key != nil {
+		return v, nil
+	}
+	// The first apply makes the key. Only digests come of it, and nobody reviews those.
+	key, err := places.EnsureKey(c.project.root.KeyFile(), c.project.host)
+	if err != nil {
+		return nil, err
+	}
+	return c.rekey(ctx, c.project, e, v, key, c.options)
+}
+
+func stale(moved []string, since string) error {
+	if len(moved) == 0 {
+		return nil
+	}
+	return refuse(reconcile.CodePlanStale, "Plan again, and review what it shows now.",
+		"What would be done is no longer what it was when %s:\n  %s", since, strings.Join(moved, "\n  "))
+}
+
+// applyReport is what apply and destroy print with --json.
+type applyReport struct {
+	FormatVersion int              `json:"format_version"`
+	Plan          reconcile.Record `json:"plan"`
+	Result        applyResult      `json:"result"`
+}
+
+type applyResult struct {
+	Done        []string       `json:"done"`
+	Failed      []applyFailure `json:"failed"`
+	Skipped     []string       `json:"skipped"`
+	Interrupted bool           `json:"interrupted,omitempty"`
+}
+
+type applyFailure struct {
+	Item  string `json:"item"`
+	Error string `json:"error"`
+	// Code and Fix are a refusal's, where one was at the bottom of it.
+	Code string `json:"code,omitempty"`
+	Fix  string `json:"fix,omitempty"`
+}
+
+func (c *carry) carryOut(ctx context.Context, aborted <-chan struct{}, e Places, v *view) error {
+	progress := c.newProgress(v.plan)
+	applier := e.Applier(places.ApplierOptions{
+		Actual: v.actual, Digest: v.key, Output: progress.output,
+		Project: c.project.desired.Project, Store: c.project.desired.Store,
+	})
+	result, err := reconcile.Apply(ctx, v.plan, applier, reconcile.ApplyOptions{
+		Parallelism: c.parallelism, Progress: progress.event, Abort: aborted,
+	})
+	progress.end()
+	var failed *reconcile.ApplyError
+	if err != nil && !errors.As(err, &failed) {
+		return err // nothing was begun
+	}
+	if c.json {
+		c.present(v.plan, &applyResult{
+			Done: slices.Concat([]string{}, result.Done), Skipped: slices.Concat([]string{}, result.Skipped),
+			Failed: failures(result.Failed), Interrupted: failed != nil && failed.Interrupted != nil,
+		})
+	} else {
+		c.conclude(result, failed)
+	}
+	if failed != nil {
+		return &reportedError{failed}
+	}
+	return c.left(v.plan)
+}
+
+// present prints the plan, or with --json the one object that is printed at the end.
+func (c *carry) present(plan *reconcile.Plan, result *applyResult) {
+	switch {
+	case !c.json:
+		c.printPlan(plan)
+		c.flush()
+	case result != nil:
+		c.printJSON(applyReport{formatVersion, plan.Record(), *result})
+	case len(barred(plan, true)) > 0 || !plan.HasChanges():
+		// There will be nothing more to say.
+		c.printJSON(applyReport{formatVersion, plan.Record(), applyResult{[]string{}, []applyFailure{}, []string{}, false}})
+	}
+}
+
+// refused ends with refusals that present has put into the JSON, if that was asked for.
+func (c *carry) refused(bars []reconcile.Refusal) error {
+	return &problems{refusals: bars, sources: c.project.sources, reported: c.json}
+}
+
+// left ends a command that did all it could: what stays keeps it from being done.
+func (c *carry) left(plan *reconcile.Plan) error {
+	stays := slices.DeleteFunc(slices.Clone(plan.Refusals), func(r reconcile.Refusal) bool { return !r.Stays })
+	if len(stays) == 0 {
+		return nil
+	}
+	return c.refused(stays)
+}
+
+func failures(failed []reconcile.Failure) []applyFailure {
+	out := []applyFailure{}
+	for _, f := range failed {
+		a := applyFailure{Item: f.Item, Error: f.Err.Error()}
+		if r, ok := refusalIn(f.Err); ok {
+			a.Code, a.Fix = r.Code, r.Fix
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// conclude says what became of every step.
+func (c *carry) conclude(result reconcile.Result, failed *reconcile.ApplyError) {
+	if failed == nil {
+		fmt.Fprintf(c.out, "\nDone: %s.\n", count(len(result.Done), "step", "steps"))
+		return
+	}
+	c.flush()
+	colours := c.errColours()
+	w := c.env.Stderr
+	what := "Not all of it was done:"
+	if failed.Interrupted != nil {
+		what = "Interrupted:"
+	}
+	fmt.Fprintf(w, "\n%s %d done, %d failed, %d skipped.\n", colours.refused(what),
+		len(result.Done), len(result.Failed), len(result.Skipped))
+	for _, f := range result.Failed {
+		fmt.Fprintf(w, "  %s %s\n      %v\n", colours.lost("✗ failed "), f.Item, f.Err)
+		if r, ok := refusalIn(f.Err); ok && r.Fix != "" {
+			fmt.Fprintf(w, "      %s\n", fixLines(r.Fix))
+		}
+	}
+	for _, id := range result.Skipped {
+		fmt.Fprintf(w, "  %s %s\n", colours.faint("- skipped"), id)
+	}
+	for _, id := range result.Done {
+		fmt.Fprintf(w, "  %s %s\n", colours.gained("✓ done   "), id)
+	}
+	fmt.Fprintln(w, "Nothing is lost: the next plan starts from what is really there.")
+}
+
+// closeEngine lets an engine's connections go; there may be none.
+func closeEngine(e Places) {
+	if e != nil {
+		_ = e.Close()
+	}
+}
+
+// flush shows a person what was printed before something is asked or waited for. What
+// can't be written is found when all of it is.
+func (a *app) flush() { _ = a.out.Flush() }

@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"spaces/reconcile"
+	"spaces/schema"
+)
+
+func (a *app) driftVerb() *cobra.Command {
+	var in inputs
+	var onlyReality bool
+	c := &cobra.Command{
+		Use:   "drift",
+		Short: "Say whether what runs is still what the files say",
+		Long: `Compares as "spaces plan" does and lists each difference, marked by the side that moved:
+"in the files", "in reality" (somebody changed it behind the program's back), or
+"either" where that can't be told, as for what is missing and for what can change in
+place. It changes nothing. What this release only shows and doesn't run is no
+difference.
+
+With --json the report is {format_version, project, endpoint, engine, differences,
+counts}; a difference is {subject, field, before, after, side, what, reasons, origin}.
+
+Exit status: 0 no difference; 1 the engine went away or didn't answer; 2 a difference;
+3 refused, as plan is.`,
+		Example: `  spaces drift
+  spaces drift --only-reality --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.drift(c.Context(), in, onlyReality) },
+	}
+	in.register(c.Flags())
+	registerJSON(c.Flags(), &a.json)
+	c.Flags().BoolVar(&onlyReality, "only-reality", false, "leave out what differs because the files changed")
+	return c
+}
+
+// driftReport is what drift --json prints.
+type driftReport struct {
+	FormatVersion int                       `json:"format_version"`
+	Project       string                    `json:"project"`
+	Endpoint      string                    `json:"endpoint"`
+	Engine        string                    `json:"engine"`
+	Differences   []difference              `json:"differences"`
+	Counts        driftCounts               `json:"counts"`
+	Notes         []reconcile.RecordNotice  `json:"notes"`
+	Refusals      []reconcile.RecordRefusal `json:"refusals"`
+}
+
+// difference is one thing that isn't what the files say: a field, or a whole object.
+type difference struct {
+	Subject string `json:"subject"`
+	// Field is empty where the whole object is meant.
+	Field  string         `json:"field,omitempty"`
+	Before *string        `json:"before"`
+	After  *string        `json:"after"`
+	Side   reconcile.Side `json:"side"`
+	// What is "missing", "not asked for" or "different".
+	What    string         `json:"what"`
+	Reasons []string       `json:"reasons,omitempty"`
+	Origin  *schema.Origin `json:"origin,omitempty"`
+}
+
+type driftCounts struct {
+	Files   int `json:"in_the_files"`
+	Reality int `json:"in_reality"`
+	Either  int `json:"either"`
+}
+
+func (a *app) drift(ctx context.Context, in inputs, onlyReality bool) error {
+	ctx, stop := a.cancellable(ctx)
+	defer stop()
+	p, err := a.project(in)
+	if err != nil {
+		return err
+	}
+	e, v, err := a.look(ctx, p, reconcile.Options{})
+	if err != nil {
+		return err
+	}
+	closeEngine(e)
+	found := differences(v.plan)
+	if onlyReality {
+		found = realOnes(found)
+	}
+	bars := barred(v.plan, false)
+	if a.json {
+		r := v.plan.Record()
+		a.printJSON(driftReport{formatVersion, r.Project, r.Endpoint, r.Engine, found, countDrift(found), r.Notes, r.Refusals})
+	} else {
+		a.printDrift(found)
+	}
+	switch {
+	case len(bars) > 0:
+		return &problems{refusals: bars, sources: p.sources, reported: a.json}
+	case len(found) > 0:
+		return errDiffers
+	}
+	return nil
+}
+
+func realOnes(all []difference) []difference {
+	out := []difference{}
+	for _, d := range all {
+		if d.Side != reconcile.SideFiles {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// differences are what a plan's items were made from. An item that only follows from
+// another one, as detaching does from a network that is remade, is none.
+func differences(plan *reconcile.Plan) []difference {
+	out := []difference{}
+	for _, i := range plan.Items {
+		whole := difference{Subject: i.Subject, Side: sideOf(i.Side), Reasons: i.Reasons, Origin: originIn(i.Origin)}
+		switch {
+		case isShown(i):
+		case i.Effects.Has(reconcile.Creates):
+			whole.What = "missing"
+			out = append(out, whole)
+		case i.Effects.Has(reconcile.Destroys):
+			whole.What = "not asked for"
+			out = append(out, whole)
+		case len(i.Changes) > 0:
+			for _, c := range i.Changes {
+				out = append(out, differenceOf(i, c))
+			}
+		case isRename(i):
+			whole.What = "different"
+			out = append(out, whole)
+		}
+	}
+	return out
+}
+
+func isShown(i reconcile.Item) bool {
+	_, is := i.Step.(reconcile.NotYet)
+	return is
+}
+
+// isRename is what an apply that was cut short left.
+func isRename(i reconcile.Item) bool {
+	_, is := i.Step.(reconcile.RenameSpace)
+	return is
+}
+
+func differenceOf(i reconcile.Item, c reconcile.Change) difference {
+	d := difference{Subject: i.Subject, Field: c.Field, Side: sideOf(c.Side), What: "different", Origin: originIn(c.Origin)}
+	if c.BeforeSet {
+		d.Before = &c.Before
+	}
+	if c.AfterSet {
+		d.After = &c.After
+	}
+	return d
+}
+
+// sideOf is a side that is always said.
+func sideOf(s reconcile.Side) reconcile.Side {
+	if s == "" {
+		return reconcile.SideEither
+	}
+	return s
+}
+
+func countDrift(all []difference) driftCounts {
+	var c driftCounts
+	for _, d := range all {
+		switch d.Side {
+		case reconcile.SideFiles:
+			c.Files++
+		case reconcile.SideReality:
+			c.Reality++
+		default:
+			c.Either++
+		}
+	}
+	return c
+}
+
+func (a *app) printDrift(found []difference) {
+	if len(found) == 0 {
+		a.out.WriteString("No drift: reality is what the files say.\n")
+		return
+	}
+	colours := a.outColours()
+	subject := ""
+	for _, d := range found {
+		if d.Subject != subject {
+			subject = d.Subject
+			fmt.Fprintln(a.out, colours.title(subject))
+		}
+		a.out.WriteString(d.line(colours) + "\n")
+	}
+	c := countDrift(found)
+	fmt.Fprintf(a.out, "\nDrift: %s; %d in reality, %d in the files, %d either.\n",
+		count(len(found), "difference", "differences"), c.Reality, c.Files, c.Either)
+}
+
+func (d difference) line(colours colours) string {
+	what := d.Field + ": " + orNone(d.Before) + " → " + orNone(d.After)
+	paint := colours.changed
+	switch d.What {
+	case "missing":
+		what, paint = d.What, colours.gained
+	case "not asked for":
+		what, paint = d.What, colours.lost
+	case "different":
+		if d.Field == "" {
+			what = strings.Join(d.Reasons, "; ")
+		}
+	}
+	line := paint("  "+what) + "  [" + string(d.Side) + "]"
+	if d.Origin != nil {
+		line += "  " + d.Origin.String()
+	}
+	return line
+}
+
+func orNone(s *string) string {
+	switch {
+	case s == nil:
+		return "(none)"
+	case *s == "":
+		return `""`
+	}
+	return *s
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"spaces/places"
+	"spaces/schema"
+)
+
+// inputs are the flags of every command that reads a configuration.
+type inputs struct {
+	vars     []string
+	varFiles []string
+	dataRoot string
+}
+
+func (in *inputs) register(f *pflag.FlagSet) {
+	f.StringArrayVar(&in.vars, "var", nil, "set a variable, `NAME=VALUE`; may be repeated")
+	f.StringArrayVar(&in.varFiles, "var-file", nil, "read variables from `FILE`; may be repeated")
+	registerDataRoot(f, &in.dataRoot)
+}
+
+func registerDataRoot(f *pflag.FlagSet, into *string) {
+	f.StringVar(into, "data-root", "", "keep the project's state in `DIR`, whatever the files and SPACES_DATA_ROOT say")
+}
+
+func registerJSON(f *pflag.FlagSet, into *bool) {
+	f.BoolVar(into, "json", false, "print the report as JSON")
+}
+
+// enter takes -C as git does: each from where the one before it leads.
+func (a *app) enter() error {
+	for _, dir := range a.dirs {
+		a.dir = a.path(dir)
+	}
+	if len(a.dirs) == 0 {
+		return nil
+	}
+	info, err := os.Stat(a.dir)
+	switch {
+	case err != nil:
+		return usage("Name a folder that exists.", "Cannot go to %s: %v.", a.dir, bare(err))
+	case !info.IsDir():
+		return usage("Name a folder.", "Cannot go to %s: it is not a folder.", a.dir)
+	}
+	return nil
+}
+
+// path is a path as the command line means it.
+func (a *app) path(p string) string {
+	if filepath.IsAbs(p) {
+		return filepath.Clean(p)
+	}
+	return filepath.Join(a.dir, p)
+}
+
+// getenv is the last value of an environment variable.
+func (a *app) getenv(name string) string {
+	value := ""
+	for _, entry := range a.env.Environ {
+		if n, v, _ := strings.Cut(entry, "="); n == name {
+			value = v
+		}
+	}
+	return value
+}
+
+// options are a load's inputs, read from the command line and the environment.
+func (a *app) options(in inputs) (schema.Options, error) {
+	o := schema.Options{Root: a.dir, Environ: a.env.Environ}
+	for _, v := range in.vars {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" {
+			return o, usage("Write --var 'NAME=VALUE'.", "The flag --var %q sets no variable.", v)
+		}
+		o.Vars = append(o.Vars, schema.Assignment{Name: name, Value: value})
+	}
+	for _, name := range in.varFiles {
+		path := a.path(name)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return o, usage("Name a file of variables.", "Cannot read the variables file %s: %v.", name, bare(err))
+		}
+		o.VarFiles = append(o.VarFiles, schema.VarFile{Name: name, Path: path, Bytes: b})
+	}
+	return o, nil
+}
+
+// dataRootChoice is who says where the data root is.
+func (a *app) dataRootChoice(flag, project string) places.DataRootChoice {
+	choice := places.DataRootChoice{Project: project}
+	switch env := a.getenv("SPACES_DATA_ROOT"); {
+	case flag != "":
+		choice.Given, choice.GivenBy = flag, "--data-root"
+	case env != "":
+		choice.Given, choice.GivenBy = env, "SPACES_DATA_ROOT"
+	}
+	return choice
+}
+
+// bare is what an error of package os says, without the path that its reader knows.
+func bare(err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// count is a number of things, in words.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"spaces/reconcile"
+)
+
+type planFlags struct {
+	inputs   inputs
+	out      string
+	format   string
+	detailed bool
+	offline  bool
+}
+
+func (a *app) planVerb() *cobra.Command {
+	var f planFlags
+	c := &cobra.Command{
+		Use:   "plan",
+		Short: "Show what apply would do, and who would gain or lose access",
+		Long: `Reads the files, the host's files that they name and what the engine runs, and shows
+what would make the second what the first says: access first, then each step with its
+fields, then what stands in every plan. It changes nothing, on the host or the engine,
+but for the file that --out names.
+
+Without an install block, and with --offline, the comparison is with an empty world
+and no engine is asked; with --offline the host's files aren't looked at either.
+
+A plan that --out keeps is a record for review: "spaces apply FILE" plans again and
+goes on only if nothing has moved.
+
+With --json the plan is {format_version, project, endpoint, engine, access, items,
+standing, notes, refusals, counts}.
+
+Exit status: 0 planned, whether or not there is anything to do; 1 the engine went away
+or didn't answer; 2 with --detailed-exitcode, something is to be done; 3 refused: the
+configuration is invalid, the engine can't be used, or something else that only a
+person can change.`,
+		Example: `  spaces plan
+  spaces plan --out review.json && spaces apply review.json
+  spaces plan --offline --json
+  spaces plan --detailed-exitcode --var release=1.4.0`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.runPlan(c.Context(), f) },
+	}
+	f.inputs.register(c.Flags())
+	registerJSON(c.Flags(), &a.json)
+	c.Flags().StringVar(&f.out, "out", "", "keep the plan in `FILE`, for show and apply")
+	c.Flags().StringVar(&f.format, "format", "text", "print the plan as `text` or json")
+	c.Flags().BoolVar(&f.detailed, "detailed-exitcode", false, "exit with 2 when there is something to do")
+	c.Flags().BoolVar(&f.offline, "offline", false, "look at the files alone; ask neither the host nor an engine")
+	return c
+}
+
+func (a *app) runPlan(ctx context.Context, f planFlags) error {
+	switch f.format {
+	case "json":
+		a.json = true
+	case "text":
+	default:
+		return usage("Write --format=text or --format=json.", "There is no format %q.", f.format)
+	}
+	ctx, stop := a.cancellable(ctx)
+	defer stop()
+	p, err := a.project(f.inputs)
+	if err != nil {
+		return err
+	}
+	plan, err := a.planned(ctx, p, f.offline)
+	if err != nil {
+		return err
+	}
+	a.showPlan(plan)
+	if bars := barred(plan, false); len(bars) > 0 {
+		if !a.json {
+			a.printRefusals(bars, p.sources, false)
+		}
+		return &problems{refusals: bars, reported: true}
+	}
+	a.warn(plan, p)
+	if f.out != "" {
+		if err := a.save(f.out, plan); err != nil {
+			return err
+		}
+	}
+	if f.detailed && plan.HasChanges() {
+		return errDiffers
+	}
+	return nil
+}
+
+func (a *app) planned(ctx context.Context, p *project, offline bool) (*reconcile.Plan, error) {
+	if offline {
+		v, err := a.offline(p)
+		return v.plan, err
+	}
+	e, v, err := a.look(ctx, p, reconcile.Options{})
+	if err != nil {
+		return nil, err
+	}
+	closeEngine(e)
+	return v.plan, nil
+}
+
+// showPlan prints a plan in the form that was asked for.
+func (a *app) showPlan(plan *reconcile.Plan) {
+	if a.json {
+		a.printJSON(plan.Record())
+		return
+	}
+	a.printPlan(plan)
+}
+
+// warn says what bars an apply of a plan that was only shown.
+func (a *app) warn(plan *reconcile.Plan, p *project) {
+	if a.json {
+		return // they are in the record
+	}
+	a.flush()
+	a.printRefusals(plan.Refusals, p.sources, true)
+}
+
+// save keeps a plan's record.
+func (a *app) save(name string, plan *reconcile.Plan) error {
+	b, err := json.MarshalIndent(plan.Record(), "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot encode the plan: %w", err)
+	}
+	path := a.path(name)
+	if err := replaceFile(path, append(b, '\n'), newFileMode); err != nil {
+		return fmt.Errorf("cannot keep the plan in %s: %w", name, err)
+	}
+	if !a.json {
+		fmt.Fprintf(a.out, "\nKept in %s: `spaces apply %s` does this, unless something moves.\n", name, filepath.ToSlash(name))
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"spaces/reconcile"
+	"spaces/schema"
+)
+
+// report prints why a command ended: to people on standard error, and where --json was
+// asked for as one object on standard output.
+func (a *app) report(err error) {
+	var told *reportedError
+	if errors.Is(err, errDiffers) || errors.As(err, &told) {
+		return
+	}
+	p := asProblems(err)
+	switch {
+	case p != nil && p.reported:
+	case a.wantsJSON() && p != nil:
+		a.printJSON(problemReport{FormatVersion: formatVersion, Diagnostics: p.messages()})
+	case a.wantsJSON():
+		a.printJSON(problemReport{FormatVersion: formatVersion, Diagnostics: []message{{Severity: severityError, Summary: err.Error()}}})
+	case p != nil:
+		a.printProblems(p)
+	default:
+		fmt.Fprintf(a.env.Stderr, "%s %s\n", a.errColours().refused("Error:"), err)
+	}
+}
+
+// asProblems makes one thing of all that stops a command until a person acts.
+func asProblems(err error) *problems {
+	var p *problems
+	if errors.As(err, &p) {
+		return p
+	}
+	if r, ok := refusalIn(err); ok {
+		return &problems{refusals: []reconcile.Refusal{r}}
+	}
+	return nil
+}
+
+// printProblems writes every diagnostic and refusal alike, with the lines of the files
+// that they are about.
+func (a *app) printProblems(p *problems) {
+	a.printDiagnostics(p.diags, p.sources)
+	a.printRefusals(p.refusals, p.sources, false)
+	if p.diags.HasErrors() {
+		fmt.Fprintf(a.env.Stderr, "%s %s in the configuration: nothing was done.\n",
+			a.errColours().refused(reconcile.CodeConfigInvalid+":"), count(len(p.diags.Errs()), "error", "errors"))
+	}
+}
+
+func (a *app) printDiagnostics(diags hcl.Diagnostics, sources map[string][]byte) {
+	writeDiagnostics(a.env.Stderr, a.env.Stderr.Columns, a.colourful(a.env.Stderr), diags, sources)
+}
+
+// printRefusals writes refusals as diagnostics are written. Those that bar nothing here
+// are warnings.
+func (a *app) printRefusals(refusals []reconcile.Refusal, sources map[string][]byte, warn bool) {
+	var diags hcl.Diagnostics
+	for _, r := range refusals {
+		d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: r.Code, Detail: r.Text, Subject: rangeOf(r.Origin)}
+		if warn {
+			d.Severity = hcl.DiagWarning
+		}
+		if r.Fix != "" {
+			d.Detail += "\n" + fixLines(r.Fix)
+		}
+		diags = append(diags, d)
+	}
+	a.printDiagnostics(diags, sources)
+}
+
+// fixLines sets what to do apart from what is wrong.
+func fixLines(fix string) string { return "→ " + fix }
+
+func writeDiagnostics(w io.Writer, columns int, colour bool, diags hcl.Diagnostics, sources map[string][]byte) {
+	files := map[string]*hcl.File{}
+	for _, d := range diags {
+		if d.Subject == nil {
+			continue
+		}
+		name := d.Subject.Filename
+		if _, done := files[name]; done {
+			continue
+		}
+		if src, ok := sources[name]; ok {
+			files[name] = withContext(src, name)
+		}
+	}
+	const tooNarrow = 20
+	if columns < tooNarrow {
+		columns = 0 // no wrapping
+	}
+	text := hcl.NewDiagnosticTextWriter(w, files, uint(columns), colour)
+	// An error here is the terminal's, and there is nobody left to tell.
+	_ = text.WriteDiagnostics(diags)
+}
+
+// withContext lets a diagnostic name the block that it is in, where the file parses.
+func withContext(src []byte, name string) *hcl.File {
+	if file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos); !diags.HasErrors() {
+		return file
+	}
+	return &hcl.File{Bytes: src}
+}
+
+// rangeOf is an origin as hcl has it, nil for a default's.
+func rangeOf(o schema.Origin) *hcl.Range {
+	if o.File == "" {
+		return nil
+	}
+	return &hcl.Range{
+		Filename: o.File,
+		Start:    hcl.Pos{Line: o.Line, Column: o.Column, Byte: o.StartByte},
+		End:      hcl.Pos{Line: o.EndLine, Column: o.EndColumn, Byte: o.EndByte},
+	}
+}
+
+// printPlan writes a plan without its refusals: those come after it, on standard error
+// and with the lines they are about.
+func (a *app) printPlan(plan *reconcile.Plan) {
+	shown := *plan
+	shown.Refusals = nil
+	a.out.WriteString(a.outColours().plan(shown.String()))
+}
+
+// colours paint text, or leave it as it is.
+type colours struct {
+	gained, lost, changed, replaced, refused, faint, title func(a ...any) string
+}
+
+func (a *app) outColours() colours { return newColours(a.colourful(a.env.Stdout)) }
+func (a *app) errColours() colours { return newColours(a.colourful(a.env.Stderr)) }
+
+// colourful tells whether a stream takes colour: a terminal that isn't a dumb one, where
+// nobody said otherwise.
+func (a *app) colourful(s Stream) bool {
+	return s.Columns > 0 && !a.noColor && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
+}
+
+// plan paints a printed plan by the signs its lines begin with.
+func (c colours) plan(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line, end := strings.CutSuffix(line, "\n")
+		b.WriteString(c.line(line))
+		if end {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+func (c colours) line(line string) string {
+	switch sign, _, _ := strings.Cut(strings.TrimPrefix(line, "  "), " "); {
+	case line == "":
+		return line
+	case line[0] != ' ':
+		return c.title(line)
+	case line[2] == ' ':
+		return line // a field or a reason
+	case sign == "+":
+		return c.gained(line)
+	case sign == "-":
+		return c.lost(line)
+	case sign == "~", sign == "!":
+		return c.changed(line)
+	case sign == "±":
+		return c.replaced(line)
+	case sign == "?":
+		return c.faint(line)
+	}
+	return line
+}

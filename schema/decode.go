@@ -1,6 +1,9 @@
 package schema
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
@@ -9,6 +12,10 @@ import (
 func (l *loader) decode() {
 	l.decodeProject()
 	l.decodeInstall()
+	slices.SortFunc(l.accepts, func(a, b *hclsyntax.Block) int {
+		x, y := a.DefRange(), b.DefRange()
+		return cmp.Or(cmp.Compare(x.Filename, y.Filename), cmp.Compare(x.Start.Byte, y.Start.Byte))
+	})
 	for _, block := range l.accepts {
 		l.decodeAccept(block)
 	}

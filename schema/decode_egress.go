@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
@@ -78,7 +79,11 @@ func (r *reader) entries(to []item[string]) []EgressEntry {
 		entry, err := policy.Parse(it.value, options)
 		var fault *policy.EntryError
 		if errors.As(err, &fault) {
-			r.fail(diagEgressEntry(it.value, fault, it.at))
+			where := it.at
+			if strings.HasPrefix(string(fault.Code), "entry-private") {
+				where = r.place("private")
+			}
+			r.fail(diagEgressEntry(it.value, fault, where))
 			continue
 		}
 		entries = append(entries, EgressEntry{Entry: entry, Reason: reason, Origin: originOf(it.at.subject)})

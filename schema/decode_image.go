@@ -124,7 +124,7 @@ func (r *reader) buildArgs() map[string]string {
 		v := it.value
 		switch {
 		case v.IsMarked():
-			r.fail(diagSensitive("args", it.at))
+			r.fail(diagSensitiveAt("args", it.at))
 		case !envNameRE.MatchString(name):
 			r.fail(diagEnvName("args", name, it.at))
 		default:

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
@@ -91,10 +92,22 @@ func (r *reader) process(s *Space) {
 	}
 	if sig, ok := r.str("stop_signal"); ok {
 		if !slices.Contains(signals, sig) && !signalRE.MatchString(sig) {
-			r.fail(diagSignal(sig, closest("SIG"+strings.TrimPrefix(strings.ToUpper(sig), "SIG"), signals), r.place("stop_signal")))
+			r.fail(diagSignal(sig, signalMeant(sig), r.place("stop_signal")))
 		}
 		s.StopSignal = sig
 	}
+}
+
+// signalMeant guesses the signal that a name without its whole spelling means, or "".
+func signalMeant(s string) string {
+	if !strings.ContainsFunc(s, unicode.IsLetter) {
+		return ""
+	}
+	name := "SIG" + strings.TrimPrefix(strings.ToUpper(s), "SIG")
+	if slices.Contains(signals, name) {
+		return name
+	}
+	return closest(name, signals)
 }
 
 // command is a list of words; an empty list inherits the image's, as does none.
@@ -224,7 +237,7 @@ func (r *reader) tmpfs() []Tmpfs {
 			r.fail(diagTmpfsTwice(list[i].Path, list[i].Origin.hclRange(), list[i-1].Origin.hclRange()))
 		}
 	}
-	return list
+	return slices.CompactFunc(list, func(a, b Tmpfs) bool { return a.Path == b.Path })
 }
 
 // permissions are a directory's permission bits in octal.

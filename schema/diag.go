@@ -202,7 +202,7 @@ func diagReservedWord(word string, r, context hcl.Range) *hcl.Diagnostic {
 
 func diagMissingAttribute(name string, block *hclsyntax.Block) *hcl.Diagnostic {
 	return problem("missing-attribute", "Missing attribute", at(block.DefRange()),
-		fmt.Sprintf("A %s block needs the attribute %q. Write %s = ….", block.Type, name, name))
+		fmt.Sprintf("%s block needs the attribute %q. Write %s = ….", upperFirst(article(block.Type)), name, name))
 }
 
 func diagNullAttribute(name string, where place) *hcl.Diagnostic {
@@ -259,8 +259,12 @@ func diagProjectMissing() *hcl.Diagnostic {
 }
 
 func diagDuplicateName(kind, name string, r, first hcl.Range) *hcl.Diagnostic {
+	write := "Rename or remove one."
+	if kind == "accept" {
+		write = "Remove one."
+	}
 	return problem("duplicate-name", "Name used twice", at(r),
-		fmt.Sprintf("%s %q stands at %s already. Rename or remove one.", upperFirst(article(kind)), name, lineOf(first)))
+		fmt.Sprintf("%s %q stands at %s already. %s", upperFirst(article(kind)), name, lineOf(first), write))
 }
 
 func diagNameCollision(a, b Address, r, first hcl.Range) *hcl.Diagnostic {
@@ -348,13 +352,24 @@ func diagReferenceCycle(names []string, r, context hcl.Range) *hcl.Diagnostic {
 }
 
 func diagUnknownFunction(name, meant string, where place) *hcl.Diagnostic {
-	detail := fmt.Sprintf("The language has no function %q.", name)
-	if hint := missingFunctionHint(name); hint != "" {
-		detail += " " + upperFirst(hint)
-	} else {
-		detail += didYouMean(meant)
+	if meant != "" {
+		meant = fmt.Sprintf("%q", meant)
+	}
+	detail := fmt.Sprintf("The language has no function %q.", name) + didYouMean(meant)
+	if hint, ok := strings.CutPrefix(missingFunctionHint(name), name+" "); ok {
+		detail = fmt.Sprintf("The language has no function %q, which %s", name, hint)
 	}
 	return problem("unknown-function", "Unknown function", where, detail)
+}
+
+func diagReferenceArgument(where place) *hcl.Diagnostic {
+	return problem("reference-argument", "A reference has no value", where,
+		"A reference stands for a block, and no function can turn it into text. Put what is wanted of the block in a local, and use it in both places.")
+}
+
+func diagSensitiveFault(function string, where place) *hcl.Diagnostic {
+	return problem("sensitive-fault", "Error in a function call", where,
+		fmt.Sprintf("The call of %q fails. Why isn't shown, since an argument is sensitive and the message may repeat it.", function))
 }
 
 func diagOpaque(name string, r hcl.Range) *hcl.Diagnostic {
@@ -444,7 +459,7 @@ func diagForEachSensitive(where place) *hcl.Diagnostic {
 }
 
 func diagForEachNull(where place) *hcl.Diagnostic {
-	return problem("for-each-null", "Empty for_each", where,
+	return problem("for-each-null", "Null in for_each", where,
 		"for_each is null or holds a null key. For no instances, write an empty map: {}.")
 }
 
@@ -470,7 +485,12 @@ func diagWrongType(name, want, got string, where place) *hcl.Diagnostic {
 
 func diagSensitive(name string, where place) *hcl.Diagnostic {
 	return problem("sensitive-value", "Sensitive value", where,
-		fmt.Sprintf("%q is stored by the engine and shown in plans, and this value is sensitive. Keep it in a file, and hand the file over with a grant that has a secret attribute.", name))
+		fmt.Sprintf("%q is shown in plans, and this value is sensitive. Use one that isn't; nonsensitive(…) says that a value is no secret. A secret goes to a space by file, with a grant that has a secret attribute.", name))
+}
+
+func diagSensitiveCommand(name string, where place) *hcl.Diagnostic {
+	return problem("sensitive-command", "Sensitive value", where,
+		fmt.Sprintf("The engine shows %q to whoever may ask it, and this value is sensitive. Keep it in a file, and hand the file over with a grant that has a secret attribute.", name))
 }
 
 func diagSensitiveEnv(variable string, where place) *hcl.Diagnostic {

@@ -181,8 +181,11 @@ func diagNetworkWithoutList(a Address, where place) *hcl.Diagnostic {
 // Egress lists.
 
 func diagEgressEntry(given string, err *policy.EntryError, where place) *hcl.Diagnostic {
-	return problem("egress-entry", "Invalid egress entry", where,
-		fmt.Sprintf("%q can't stand in a list: %s. %s.", given, err.Message, upperFirst(err.Fix)))
+	detail := fmt.Sprintf("%s. %s.", err.Message, upperFirst(err.Fix))
+	if !strings.HasPrefix(detail, `"`) {
+		detail = fmt.Sprintf("%q can't stand in a list: %s", given, detail)
+	}
+	return problem("egress-entry", "Invalid egress entry", where, detail)
 }
 
 func diagDuplicateEntry(entry string, r, first hcl.Range) *hcl.Diagnostic {
@@ -339,12 +342,12 @@ func diagProxyUnnamed(lists []string, where place) *hcl.Diagnostic {
 
 func diagSameTarget(what, other, target string, where place) *hcl.Diagnostic {
 	return problem("same-target", "Two mounts in one place", where,
-		fmt.Sprintf("%s and %s both have the target %s, and one would hide the other. Choose another target.", upperFirst(what), other, target))
+		fmt.Sprintf("The target %s is that of %s and of %s, and one would hide the other. Choose another target.", target, other, what))
 }
 
 func diagTargetInside(what, target, other, otherTarget string, where place) *hcl.Diagnostic {
 	return problem("target-inside", "Mount inside another", where,
-		fmt.Sprintf("%s, with the target %s, would hide that part of %s, whose target is %s. Choose a target outside it.", upperFirst(what), target, other, otherTarget))
+		fmt.Sprintf("The target %s of %s lies in %s, the target of %s, and would hide that part of it. Choose a target outside it.", target, what, otherTarget, other))
 }
 
 func diagTmpfsTwice(path string, r, first hcl.Range) *hcl.Diagnostic {

@@ -3,6 +3,7 @@ package schema
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -173,9 +174,10 @@ func (l *loader) eval(expr hclsyntax.Expression, inst *instance) cty.Value {
 	case info.done:
 		return info.value
 	}
-	v, diags := expr.Value(l.context(info, inst))
+	ctx := l.context(info, inst)
+	v, diags := expr.Value(ctx)
 	for _, diag := range diags {
-		l.report(l.explain(expr, diag))
+		l.report(l.explain(expr, diag, ctx))
 	}
 	if diags.HasErrors() {
 		v = cty.DynamicVal
@@ -223,13 +225,18 @@ func (l *loader) valueOf(t target) cty.Value {
 
 // explain replaces what HCL says of a step that fails on an object's reference: to
 // HCL the value is opaque, but the files say which object was meant.
-func (l *loader) explain(expr hclsyntax.Expression, diag *hcl.Diagnostic) *hcl.Diagnostic {
+func (l *loader) explain(expr hclsyntax.Expression, diag *hcl.Diagnostic, ctx *hcl.EvalContext) *hcl.Diagnostic {
 	if diag.Subject == nil || diag.Severity != hcl.DiagError {
 		return diag
 	}
 	if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](diag); ok {
 		name := call.CalledFunctionNamespace() + call.CalledFunctionName()
 		return diagUnknownFunction(name, closest(name, slices.Sorted(maps.Keys(l.funcs))), at(*diag.Subject))
+	}
+	if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](diag); ok {
+		if better := explainCall(call, diag, ctx); better != nil {
+			return better
+		}
 	}
 	for _, traversal := range hclsyntax.Variables(expr) {
 		d, ok := l.declOf(traversal)
@@ -241,6 +248,20 @@ func (l *loader) explain(expr hclsyntax.Expression, diag *hcl.Diagnostic) *hcl.D
 		}
 	}
 	return diag
+}
+
+// explainCall replaces a function's own words where they might repeat a sensitive
+// argument, or speak of a reference in terms of Go.
+func explainCall(call hclsyntax.FunctionCallDiagExtra, diag *hcl.Diagnostic, ctx *hcl.EvalContext) *hcl.Diagnostic {
+	for _, v := range ctx.Variables {
+		if v.ContainsMarked() {
+			return diagSensitiveFault(call.CalledFunctionName(), at(*diag.Subject))
+		}
+	}
+	if err := call.FunctionCallError(); err != nil && strings.Contains(err.Error(), opaqueText) {
+		return diagReferenceArgument(at(*diag.Subject))
+	}
+	return nil
 }
 
 func (l *loader) declOf(traversal hcl.Traversal) (*decl, bool) {

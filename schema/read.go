@@ -123,13 +123,22 @@ func (r *reader) value(name string) (cty.Value, bool) {
 	case !ok:
 		return cty.NilVal, false
 	case v.ContainsMarked():
-		r.fail(diagSensitive(name, r.place(name)))
+		r.fail(diagSensitiveAt(name, r.place(name)))
 		return cty.NilVal, false
 	case !v.IsWhollyKnown():
 		r.markBroken()
 		return cty.NilVal, false
 	}
 	return v, true
+}
+
+// diagSensitiveAt says what to do instead of writing a sensitive value somewhere.
+func diagSensitiveAt(name string, where place) *hcl.Diagnostic {
+	switch name {
+	case "command", "entrypoint", "shell", "args":
+		return diagSensitiveCommand(name, where)
+	}
+	return diagSensitive(name, where)
 }
 
 // converted is an attribute's value as a primitive type.
@@ -225,7 +234,11 @@ func (r *reader) size(name string, atLeast int64) (int64, bool) {
 	}
 	n, ok := parseSize(s)
 	if !ok {
-		r.fail(diagSize(name, s, sizeMeant(s), r.place(name)))
+		meant := sizeMeant(s)
+		if meant == s {
+			meant = ""
+		}
+		r.fail(diagSize(name, s, meant, r.place(name)))
 		return 0, false
 	}
 	if n < atLeast {

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -44,9 +43,12 @@ type reference struct {
 	addr Address
 }
 
+// opaqueText is what an encoder says of a reference.
+const opaqueText = "a reference has no value of its own"
+
 // MarshalJSON fails: an object's address is no value that files may compute with.
 func (r *reference) MarshalJSON() ([]byte, error) {
-	return nil, fmt.Errorf("%s stands for an object and has no value of its own", r.addr)
+	return nil, errors.New(opaqueText)
 }
 
 func referenceType(kind string) cty.Type {

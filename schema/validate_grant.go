@@ -14,7 +14,7 @@ func (l *loader) validateGrants() {
 	for i := range l.config.Roles {
 		role := &l.config.Roles[i]
 		l.roleSpace(role)
-		if l.whole(role.Address) {
+		if s := l.spaceAt[role.Space]; s != nil && s.Lifecycle == LifecycleOnRequest && l.whole(role.Address) {
 			roles[role.Space] = append(roles[role.Space], role)
 		}
 	}

@@ -109,11 +109,12 @@ func (l *loader) validateAttachments() {
 			if l.whole(n.Address) && n.Uplink {
 				l.report(diagJoinsUplink(n.Address, where))
 			}
-			l.claim(names, a.Network, s, append([]string{s.Address.FullName()}, a.Aliases...), where, diagNameOnNetwork)
+			l.claim(names, a.Network, s, []string{s.Address.FullName()}, where, diagNameOnNetwork)
+			l.claim(names, a.Network, s, a.Aliases, s.attachmentAttr(a, "aliases"), diagNameOnNetwork)
 			if a.Address == "" {
 				continue
 			}
-			where = s.addressPlace(a)
+			where = s.attachmentAttr(a, "address")
 			if l.whole(n.Address) {
 				l.addressWithin(n, a.Address, where)
 			}
@@ -141,8 +142,8 @@ func (l *loader) claim(taken map[Address]map[string]Address, network Address, s 
 // attachmentPlace is where a space says that it joins a network.
 func (s *Space) attachmentPlace(a Attachment) place { return at(a.Origin.hclRange()) }
 
-func (s *Space) addressPlace(a Attachment) place {
-	return s.placeOf("network[" + strconv.Quote(a.Network.Name) + "].address")
+func (s *Space) attachmentAttr(a Attachment, name string) place {
+	return s.placeOf("network[" + strconv.Quote(a.Network.Name) + "]." + name)
 }
 
 func (l *loader) addressWithin(n *Network, address string, where place) {

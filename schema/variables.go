@@ -119,19 +119,19 @@ func (l *loader) constantBool(v *variable, name string, otherwise bool) bool {
 	if !ok || val.IsNull() {
 		return otherwise
 	}
-	val, err := convert.Convert(val, cty.Bool)
+	converted, err := convert.Convert(val, cty.Bool)
 	if err != nil {
-		l.report(diagWrongType(name, "a bool", val.Type().FriendlyName(), where))
+		l.report(diagWrongType(name, "a bool", typeName(val), where))
 		v.broken = true
 		return otherwise
 	}
-	return val.True()
+	return converted.True()
 }
 
 func (l *loader) checkDescription(v *variable) {
 	val, where, ok := l.constant(v, "description")
 	if ok && !val.IsNull() && val.Type() != cty.String {
-		l.report(diagWrongType("description", "a string", val.Type().FriendlyName(), where))
+		l.report(diagWrongType("description", "a string", typeName(val), where))
 	}
 }
 
@@ -318,12 +318,12 @@ func (l *loader) checkValidation(v *variable, block *hclsyntax.Block) {
 	if !holds.IsKnown() || !text.IsKnown() {
 		return
 	}
-	holds, err := convert.Convert(holds, cty.Bool)
-	if err != nil || holds.IsNull() {
-		l.report(diagWrongType("condition", "a bool", holds.Type().FriendlyName(), where))
+	converted, err := convert.Convert(holds, cty.Bool)
+	if err != nil || converted.IsNull() {
+		l.report(diagWrongType("condition", "a bool", typeName(holds), where))
 		return
 	}
-	if holds.True() {
+	if converted.True() {
 		return
 	}
 	l.report(diagVariableInvalid(v.name, v.from, l.validationText(text, message), where))
@@ -338,7 +338,7 @@ func (l *loader) validationText(text cty.Value, message *hclsyntax.Attribute) st
 	converted, err := convert.Convert(text, cty.String)
 	if err != nil || converted.IsNull() {
 		where := at(message.Expr.Range()).within(message.SrcRange)
-		l.report(diagWrongType("error_message", "a string", text.Type().FriendlyName(), where))
+		l.report(diagWrongType("error_message", "a string", typeName(text), where))
 		return ""
 	}
 	return converted.AsString()

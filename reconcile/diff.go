@@ -540,6 +540,9 @@ func (w *world) changes(ds []difference, a applied, origin func(string) schema.O
 	out := make([]Change, 0, len(ds))
 	for _, d := range ds {
 		c := Change{Field: d.path, Forces: !changesInPlace(d.path), Side: a.side(d), Origin: origin(d.path)}
+		if set, network, _, _ := cutKey(d.path); set == "network" && w.isForeign(network) {
+			c.Side = SideReality // the files have no words for it
+		}
 		if d.want != nil {
 			c.After, c.AfterSet, c.Sensitive = d.want.Value, true, d.want.Sensitive
 		} else {
@@ -557,6 +560,13 @@ func (w *world) changes(ds []difference, a applied, origin func(string) schema.O
 		out = append(out, c)
 	}
 	return out
+}
+
+// isForeign tells whether a network is neither asked for nor one that we made.
+func (w *world) isForeign(network string) bool {
+	_, asked := w.wantNetworks[network]
+	_, made := w.networks[network]
+	return !asked && !made && network != noNetwork
 }
 
 // hidden tells whether what an inspected variable holds may not be shown: it was

@@ -219,6 +219,8 @@ func usualValue(c Change) bool {
 	}
 	set, element, _, keyed := cutKey(c.Field)
 	switch {
+	case c.Field == "driver":
+		return c.After == "bridge" || c.After == "local"
 	case keyed && set == "labels":
 		return strings.HasPrefix(element, LabelPrefix)
 	case keyed && set == "tmpfs":
@@ -238,7 +240,6 @@ var usualValues = map[string]string{
 	"log_driver":              "json-file",
 	`log_options["max-size"]`: "10m",
 	`log_options["max-file"]`: "3",
-	"driver":                  "bridge",
 }
 
 func printNotices(b *strings.Builder, title string, notices []Notice) {

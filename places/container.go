@@ -228,6 +228,7 @@ type converter struct {
 	endpoint []leaf // of network.EndpointSettings
 	network  []leaf
 	volume   []leaf
+	shape    *shape
 }
 
 // world is who is who on the engine: ids appear where names were asked for. The zero
@@ -246,6 +247,7 @@ func newConverter(features reconcile.Engine, d defaults, w world) *converter {
 		endpoint: excessLeaves(reflect.TypeFor[network.EndpointSettings](), "NetworkSettings.Networks[].", containerRules()),
 		network:  networkLeaves(),
 		volume:   volumeLeaves(),
+		shape:    containerShape(),
 	}
 }
 

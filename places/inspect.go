@@ -185,7 +185,7 @@ func (k *converter) observed(in container.InspectResponse, raw []byte) reconcile
 	if h := in.State.Health; h != nil && h.Status != container.NoHealthcheck {
 		c.Health = h.Status
 	}
-	if more := unknownFields(raw); len(more) > 0 {
+	if more := unknownFields(raw, k.shape); len(more) > 0 {
 		c.Excess = append(c.Excess, more...)
 		slices.SortFunc(c.Excess, byPath)
 	}

@@ -451,7 +451,7 @@ func (r *reader) notReference(name string, v cty.Value, k *kind, expr hclsyntax.
 	}
 	if v.Type() == cty.String {
 		meant := ""
-		if names, _ := r.l.namesOf(k.name); names[v.AsString()] {
+		if declared, _ := r.l.isDeclared(k.name, v.AsString()); declared {
 			meant = k.name + "." + v.AsString()
 		}
 		return diagStringForReference(name, k.name, meant, where)

@@ -144,8 +144,7 @@ func (l *loader) resolveExpr(expr hclsyntax.Expression, each bool) {
 func (l *loader) resolveTraversal(traversal hcl.Traversal, each bool) (target, *hcl.Diagnostic) {
 	root := traversal.RootName()
 	where := traversal.SourceRange()
-	names, known := l.namesOf(root)
-	if !known && root != "each" && root != "path" {
+	if _, known := l.isDeclared(root, ""); !known && root != "each" && root != "path" {
 		return target{}, diagUnknownReference(root, len(traversal) == 1, where)
 	}
 	if len(traversal) < 2 {
@@ -164,9 +163,11 @@ func (l *loader) resolveTraversal(traversal hcl.Traversal, each bool) (target, *
 		return target{}, diagUnknownPath(name, where)
 	case root == "each" || root == "path":
 		return target{root, name}, nil
-	case names[name]:
+	}
+	if declared, _ := l.isDeclared(root, name); declared {
 		return target{root, name}, nil
-	case l.incomplete:
+	}
+	if l.incomplete {
 		return target{}, nil
 	}
 	return target{}, l.diagUndeclared(root, name, where)
@@ -174,40 +175,38 @@ func (l *loader) resolveTraversal(traversal hcl.Traversal, each bool) (target, *
 
 // diagUndeclared is the diagnostic for a name that nothing declares.
 func (l *loader) diagUndeclared(root, name string, where hcl.Range) *hcl.Diagnostic {
-	names, _ := l.namesOf(root)
-	if meant := closest(name, slices.Sorted(maps.Keys(names))); meant != "" {
+	if meant := closest(name, l.namesOf(root)); meant != "" {
 		return diagUndeclaredReference(target{root, name}, target{root, meant}.String(), where)
 	}
 	for _, other := range []string{"var", "local", "image", "network", "egress", "grant", "space", "role"} {
-		if names, _ := l.namesOf(other); names[name] {
+		if declared, _ := l.isDeclared(other, name); declared {
 			return diagUndeclaredReference(target{root, name}, target{other, name}.String(), where)
 		}
 	}
 	return diagUndeclaredReference(target{root, name}, "", where)
 }
 
-// namesOf are the names declared under a reference's first word.
-func (l *loader) namesOf(root string) (names map[string]bool, known bool) {
-	names = map[string]bool{}
+// isDeclared reports whether there is such a name, and whether its first word can
+// have names after it at all.
+func (l *loader) isDeclared(root, name string) (declared, known bool) {
 	switch root {
 	case "var":
-		for name := range l.variables {
-			names[name] = true
-		}
-		return names, true
+		return l.variables[name] != nil, true
 	case "local":
-		for name := range l.locals {
-			names[name] = true
-		}
-		return names, true
+		return l.locals[name] != nil, true
 	}
-	if kindNamed(root) == nil {
-		return nil, false
+	return l.objects[root][name] != nil, kindNamed(root) != nil
+}
+
+// namesOf are the names declared under a reference's first word, sorted.
+func (l *loader) namesOf(root string) []string {
+	switch root {
+	case "var":
+		return slices.Sorted(maps.Keys(l.variables))
+	case "local":
+		return slices.Sorted(maps.Keys(l.locals))
 	}
-	for name := range l.objects[root] {
-		names[name] = true
-	}
-	return names, true
+	return slices.Sorted(maps.Keys(l.objects[root]))
 }
 
 // stepName is the name that .name or ["name"] gives.

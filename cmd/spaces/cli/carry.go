@@ -227,6 +227,9 @@ func (c *carry) carryOut(ctx context.Context, aborted <-chan struct{}, e Places,
 // present prints the plan, or with --json the one object that is printed at the end.
 func (c *carry) present(plan *reconcile.Plan, result *applyResult) {
 	switch {
+	case !c.json && c.options.Destroy && !plan.HasChanges():
+		c.printNothing(plan)
+		c.flush()
 	case !c.json:
 		c.printPlan(plan)
 		c.flush()
@@ -236,6 +239,15 @@ func (c *carry) present(plan *reconcile.Plan, result *applyResult) {
 		// There will be nothing more to say.
 		c.printJSON(applyReport{formatVersion, plan.Record(), applyResult{[]string{}, []applyFailure{}, []string{}, false}})
 	}
+}
+
+// printNothing is a plan to destroy what isn't there: what stays, and that nothing goes.
+func (c *carry) printNothing(plan *reconcile.Plan) {
+	shown := *plan
+	shown.Refusals = nil
+	text := strings.TrimSuffix(shown.String(), plan.Summary()+"\n")
+	c.out.WriteString(c.outColours().plan(text))
+	fmt.Fprintf(c.out, "Nothing to destroy: the engine runs nothing of project %s.\n", plan.Project)
 }
 
 // refused ends with refusals that present has put into the JSON, if that was asked for.

@@ -160,13 +160,13 @@ func (c colours) plan(text string) string {
 }
 
 func (c colours) line(line string) string {
-	switch sign, _, _ := strings.Cut(strings.TrimPrefix(line, "  "), " "); {
+	rest, indented := strings.CutPrefix(line, "  ")
+	sign, _, _ := strings.Cut(rest, " ")
+	switch {
 	case line == "":
 		return line
-	case line[0] != ' ':
+	case !indented:
 		return c.title(line)
-	case line[2] == ' ':
-		return line // a field or a reason
 	case sign == "+":
 		return c.gained(line)
 	case sign == "-":
@@ -178,5 +178,5 @@ func (c colours) line(line string) string {
 	case sign == "?":
 		return c.faint(line)
 	}
-	return line
+	return line // a field or a reason, further in
 }

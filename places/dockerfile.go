@@ -310,6 +310,9 @@ func unquote(word string, escape byte) string {
 // platformArgs are set by another builder than the one that is used here.
 var platformArgs = regexp.MustCompile(`^(BUILD|TARGET)(PLATFORM|OS|ARCH|VARIANT)$`)
 
+// maxWord is the longest an expanded word may be.
+const maxWord = 64 << 10
+
 // expandWord puts values into a word as the builder does: $name, ${name}, and the forms
 // with a default or an alternative. Quotes and escapes go.
 func expandWord(word string, values map[string]string, escape byte) (string, error) {
@@ -349,6 +352,10 @@ func (x *expander) until(stop string) (string, error) {
 				return "", err
 			}
 			out.WriteString(value)
+			// Each of a chain of arguments can double the one before.
+			if out.Len() > maxWord {
+				return "", fmt.Errorf("with its variables it is longer than %d bytes", maxWord)
+			}
 		default:
 			out.WriteByte(c)
 			x.at++

@@ -129,7 +129,10 @@ type Object struct {
 	Address Address
 	Origin  Origin // the block's header
 	// Origins says where each attribute was written, by its path in the block:
-	// "image", "env", `env["KEY"]`, "limits.memory", "publish[0].port".
+	// "image", "env", `env["KEY"]`, "limits.memory", "publish[0].port". Elements of a
+	// list of references have their own, by full name: `grants["work"]`; so have
+	// blocks with a label: `network["agents"].aliases`, `tmpfs["/cache"].size`,
+	// `loosen["cap_add"].value`.
 	Origins map[string]Origin
 }
 
@@ -178,7 +181,7 @@ type Egress struct {
 	Object
 	Network Address
 	Uplink  Address
-	Entries []EgressEntry
+	Entries []EgressEntry // sorted by host and port
 }
 
 // EgressEntry is one host:port pair of a list.
@@ -233,14 +236,14 @@ type Space struct {
 	Command     []string
 	User        string
 	WorkingDir  string
-	Env         []EnvVar // sorted by name
-	Networks    []Attachment
-	Grants      []Address // sorted
-	Tmpfs       []Tmpfs   // sorted by path; /tmp only where its options were written
+	Env         []EnvVar     // sorted by name
+	Networks    []Attachment // sorted by network
+	Grants      []Address    // sorted
+	Tmpfs       []Tmpfs      // sorted by path; /tmp only where its options were written
 	Limits      Limits
-	Publish     []Publish
-	Loosen      []Loosening
-	DependsOn   []Address // sorted
+	Publish     []Publish   // sorted by port, host and protocol
+	Loosen      []Loosening // sorted by kind
+	DependsOn   []Address   // sorted
 	Healthcheck *Healthcheck
 	StopTimeout *time.Duration // whole seconds
 	StopSignal  string

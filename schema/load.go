@@ -133,7 +133,7 @@ func (l *loader) read() {
 			continue
 		}
 		if name == autoVariables {
-			l.readVarFile(name, path.Join(l.opts.Root, name), src)
+			l.readVarFile(name, src)
 			continue
 		}
 		found = true
@@ -150,7 +150,10 @@ func (l *loader) read() {
 		if _, taken := l.config.Sources[name]; taken {
 			name += " (--var-file)"
 		}
-		l.readVarFile(name, file.Path, file.Bytes)
+		if !slices.Contains(l.config.Files, file.Path) {
+			l.config.Files = append(l.config.Files, file.Path)
+		}
+		l.readVarFile(name, file.Bytes)
 	}
 }
 

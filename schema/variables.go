@@ -49,10 +49,7 @@ type varFile struct {
 	body *hclsyntax.Body
 }
 
-func (l *loader) readVarFile(name, path string, src []byte) {
-	if name != autoVariables {
-		l.config.Files = append(l.config.Files, path)
-	}
+func (l *loader) readVarFile(name string, src []byte) {
 	if body, ok := l.parse(name, src); ok {
 		l.varFiles = append(l.varFiles, varFile{name, body})
 	}

@@ -11,7 +11,6 @@ import (
 )
 
 func (a *app) applyVerb() *cobra.Command {
-	var in inputs
 	var f carryFlags
 	c := &cobra.Command{
 		Use:   "apply [FILE]",
@@ -41,16 +40,15 @@ applied-from-elsewhere, and all that refuses a plan.`,
   spaces plan --out review.json && spaces apply review.json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.apply(c.Context(), in, f, args)
+			return a.apply(c.Context(), f, args)
 		},
 	}
-	in.register(c.Flags())
 	f.register(c.Flags())
 	registerJSON(c.Flags(), &a.json)
 	return c
 }
 
-func (a *app) apply(ctx context.Context, in inputs, f carryFlags, args []string) error {
+func (a *app) apply(ctx context.Context, f carryFlags, args []string) error {
 	c := carry{app: a, carryFlags: f, verb: "apply", question: "Apply these steps? Only 'yes' goes ahead:"}
 	if len(args) == 1 {
 		saved, err := a.savedPlan(args[0])
@@ -62,7 +60,7 @@ func (a *app) apply(ctx context.Context, in inputs, f carryFlags, args []string)
 	if err := c.check(); err != nil {
 		return err
 	}
-	p, err := a.project(in)
+	p, err := a.project()
 	if err != nil {
 		return err
 	}

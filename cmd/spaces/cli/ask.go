@@ -15,7 +15,7 @@ var errDeclined = errors.New("nothing was done: only 'yes' goes ahead")
 // ask waits for a person's yes. Anything else, and the end of input, is a no.
 func (a *app) ask(ctx context.Context, question string) error {
 	a.flush()
-	fmt.Fprintf(a.env.Stderr, "\n%s ", question)
+	fmt.Fprintf(a.env.Question, "\n%s ", question)
 	type answer struct {
 		line string
 		err  error
@@ -28,7 +28,7 @@ func (a *app) ask(ctx context.Context, question string) error {
 	}()
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(a.env.Stderr)
+		fmt.Fprintln(a.env.Question)
 		return fmt.Errorf("nothing was done: %w", context.Cause(ctx))
 	case got := <-answers:
 		if got.err != nil && !errors.Is(got.err, io.EOF) {

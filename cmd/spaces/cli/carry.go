@@ -59,7 +59,7 @@ func (c *carry) canAsk() error {
 	case c.json:
 		return usage("Add --auto-approve, or apply a plan that was kept and reviewed.",
 			"With --json nobody can be asked whether to go ahead.")
-	case !c.env.Asks:
+	case c.env.Question == nil:
 		return usage("Add --auto-approve, or run it on a terminal, or apply a plan that was kept and reviewed.",
 			"There is no terminal to ask whether to go ahead.")
 	}

@@ -258,7 +258,7 @@ func TestInterruptions(t *testing.T) {
 		w.env.Signals = signals
 		read, write := io.Pipe()
 		defer write.Close()
-		w.env.Asks, w.env.Stdin = true, read
+		w.env.Question, w.env.Stdin = &w.err, read
 		go func() { signals <- os.Interrupt }()
 		w.want(1, "apply")
 		says(t, w.err.String(), "nothing was done: interrupted")

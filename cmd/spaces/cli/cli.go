@@ -44,6 +44,7 @@ type app struct {
 
 	dirs    []string // -C, as given
 	dir     string   // the folder that all paths start from
+	inputs  inputs
 	noColor bool
 	json    bool
 }
@@ -56,6 +57,10 @@ func (a *app) root() *cobra.Command {
 they are granted, and the hosts they may reach. spaces compares that with what a
 rootless container engine really runs, shows the difference as a plan, and carries
 out what you approved.
+
+The environment says three things: SPACES_VAR_name sets a variable, SPACES_DATA_ROOT
+says where state is kept, and NO_COLOR keeps colour away. DOCKER_HOST is never read:
+the engine is the one that the files name.
 
 Exit status, of every command:
   0  done, or nothing to do
@@ -76,6 +81,7 @@ Exit status, of every command:
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.PersistentFlags().StringArrayVarP(&a.dirs, "chdir", "C", nil, "run as if started in `DIR`; several are taken one after the other")
+	a.inputs.register(root.PersistentFlags())
 	root.PersistentFlags().BoolVar(&a.noColor, "no-color", false, "print no colour; NO_COLOR in the environment says the same")
 	root.PersistentFlags().BoolP("help", "h", false, "show how a command is used")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

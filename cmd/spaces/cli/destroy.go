@@ -12,7 +12,6 @@ import (
 )
 
 type destroyFlags struct {
-	inputs   inputs
 	carry    carryFlags
 	volumes  bool
 	project  string
@@ -45,7 +44,6 @@ volume-in-use) after the rest was removed.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.destroy(c.Context(), f) },
 	}
-	f.inputs.register(c.Flags())
 	f.carry.register(c.Flags())
 	registerJSON(c.Flags(), &a.json)
 	c.Flags().BoolVar(&f.volumes, "volumes", false, "remove the project's volumes too; what they hold is lost")
@@ -75,11 +73,11 @@ func (a *app) destroy(ctx context.Context, f destroyFlags) error {
 func (a *app) doomed(f destroyFlags) (*project, error) {
 	switch {
 	case f.project == "" && f.endpoint == "":
-		return a.project(f.inputs)
+		return a.project()
 	case f.project == "", f.endpoint == "":
 		return nil, usage("Give both, or neither to destroy the project of the files here.",
 			"A project without its files is named by --project and --endpoint.")
-	case len(f.inputs.vars) > 0 || len(f.inputs.varFiles) > 0:
+	case len(a.inputs.vars) > 0 || len(a.inputs.varFiles) > 0:
 		return nil, usage("Leave --var and --var-file out.", "With --project no files are read, so no variables are either.")
 	case !validProject(f.project):
 		return nil, usage("Write it as the files did: lower-case letters, digits and hyphens.", "%q can't be a project's name.", f.project)
@@ -88,7 +86,7 @@ func (a *app) doomed(f destroyFlags) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := places.ResolveDataRoot(host, a.dataRootChoice(f.inputs.dataRoot, f.project))
+	root, err := places.ResolveDataRoot(host, a.dataRootChoice(f.project))
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 )
 
 func (a *app) driftVerb() *cobra.Command {
-	var in inputs
 	var onlyReality bool
 	c := &cobra.Command{
 		Use:   "drift",
@@ -31,9 +30,8 @@ Exit status: 0 no difference; 1 the engine went away or didn't answer; 2 a diffe
 		Example: `  spaces drift
   spaces drift --only-reality --json`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.drift(c.Context(), in, onlyReality) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.drift(c.Context(), onlyReality) },
 	}
-	in.register(c.Flags())
 	registerJSON(c.Flags(), &a.json)
 	c.Flags().BoolVar(&onlyReality, "only-reality", false, "leave out what differs because the files changed")
 	return c
@@ -71,10 +69,10 @@ type driftCounts struct {
 	Either  int `json:"either"`
 }
 
-func (a *app) drift(ctx context.Context, in inputs, onlyReality bool) error {
+func (a *app) drift(ctx context.Context, onlyReality bool) error {
 	ctx, stop := a.cancellable(ctx)
 	defer stop()
-	p, err := a.project(in)
+	p, err := a.project()
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,9 @@ type Env struct {
 	Stdin  io.Reader
 	Stdout Stream
 	Stderr Stream
-	// Asks is true where a question reaches a person and the answer comes back.
-	Asks bool
+	// Question is where a question reaches a person whose answer comes on Stdin; nil
+	// where nobody would answer.
+	Question io.Writer
 
 	// Host describes the caller's machine.
 	Host func() (places.Host, error)
@@ -56,13 +57,29 @@ func System() Env {
 	}
 	return Env{
 		Args: os.Args[1:], Environ: os.Environ(), Dir: dir,
-		Stdin:  os.Stdin,
-		Stdout: Stream{os.Stdout, columns(os.Stdout)},
-		Stderr: Stream{os.Stderr, columns(os.Stderr)},
-		Asks:   isatty.IsTerminal(os.Stdin.Fd()) && isatty.IsTerminal(os.Stderr.Fd()),
-		Host:   places.CurrentHost,
-		Open:   openEngine,
+		Stdin:    os.Stdin,
+		Stdout:   Stream{os.Stdout, columns(os.Stdout)},
+		Stderr:   Stream{os.Stderr, columns(os.Stderr)},
+		Question: question(),
+		Host:     places.CurrentHost,
+		Open:     openEngine,
 	}
+}
+
+// question is where to ask when a terminal is at standard input: on standard error, or,
+// where that goes elsewhere, on the terminal itself.
+func question() io.Writer {
+	if !isatty.IsTerminal(os.Stdin.Fd()) {
+		return nil
+	}
+	if isatty.IsTerminal(os.Stderr.Fd()) {
+		return os.Stderr
+	}
+	terminal, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
+	if err != nil {
+		return nil
+	}
+	return terminal
 }
 
 // columns is the width of the terminal behind a file, 0 without one.

@@ -32,6 +32,8 @@ type problems struct {
 	refusals []reconcile.Refusal
 	// sources are the files that diagnostics and origins point into.
 	sources map[string][]byte
+	// outcome is what was done for all that; empty for nothing.
+	outcome string
 	// reported is true when all of it has been printed with something else.
 	reported bool
 }

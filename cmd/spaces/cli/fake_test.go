@@ -157,7 +157,7 @@ func says(t *testing.T, text string, all ...string) {
 
 // answers lets questions be asked, and answers them.
 func (w *world) answers(line string) {
-	w.env.Asks, w.env.Stdin = true, strings.NewReader(line)
+	w.env.Question, w.env.Stdin = &w.err, strings.NewReader(line)
 }
 
 // running is a container of the project that no file asks for.

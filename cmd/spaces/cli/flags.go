@@ -13,7 +13,7 @@ import (
 	"spaces/schema"
 )
 
-// inputs are the flags of every command that reads a configuration.
+// inputs are the flags that say what to read, beside the folder.
 type inputs struct {
 	vars     []string
 	varFiles []string
@@ -21,13 +21,9 @@ type inputs struct {
 }
 
 func (in *inputs) register(f *pflag.FlagSet) {
-	f.StringArrayVar(&in.vars, "var", nil, "set a variable, `NAME=VALUE`; may be repeated")
+	f.StringArrayVar(&in.vars, "var", nil, "set a variable, `NAME=VALUE`; may be repeated, as SPACES_VAR_name=VALUE sets one too")
 	f.StringArrayVar(&in.varFiles, "var-file", nil, "read variables from `FILE`; may be repeated")
-	registerDataRoot(f, &in.dataRoot)
-}
-
-func registerDataRoot(f *pflag.FlagSet, into *string) {
-	f.StringVar(into, "data-root", "", "keep the project's state in `DIR`, whatever the files and SPACES_DATA_ROOT say")
+	f.StringVar(&in.dataRoot, "data-root", "", "keep the project's state in `DIR`, whatever the files and SPACES_DATA_ROOT say")
 }
 
 func registerJSON(f *pflag.FlagSet, into *bool) {
@@ -72,16 +68,16 @@ func (a *app) getenv(name string) string {
 }
 
 // options are a load's inputs, read from the command line and the environment.
-func (a *app) options(in inputs) (schema.Options, error) {
+func (a *app) options() (schema.Options, error) {
 	o := schema.Options{Root: a.dir, Environ: a.env.Environ}
-	for _, v := range in.vars {
+	for _, v := range a.inputs.vars {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok || name == "" {
 			return o, usage("Write --var 'NAME=VALUE'.", "The flag --var %q sets no variable.", v)
 		}
 		o.Vars = append(o.Vars, schema.Assignment{Name: name, Value: value})
 	}
-	for _, name := range in.varFiles {
+	for _, name := range a.inputs.varFiles {
 		path := a.path(name)
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -93,11 +89,11 @@ func (a *app) options(in inputs) (schema.Options, error) {
 }
 
 // dataRootChoice is who says where the data root is.
-func (a *app) dataRootChoice(flag, project string) places.DataRootChoice {
+func (a *app) dataRootChoice(project string) places.DataRootChoice {
 	choice := places.DataRootChoice{Project: project}
 	switch env := a.getenv("SPACES_DATA_ROOT"); {
-	case flag != "":
-		choice.Given, choice.GivenBy = flag, "--data-root"
+	case a.inputs.dataRoot != "":
+		choice.Given, choice.GivenBy = a.inputs.dataRoot, "--data-root"
 	case env != "":
 		choice.Given, choice.GivenBy = env, "SPACES_DATA_ROOT"
 	}

@@ -56,7 +56,7 @@ func (a *app) fmt(f fmtFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	bad := &problems{sources: map[string][]byte{}}
+	bad := &problems{sources: map[string][]byte{}, outcome: "what has them was left as it is"}
 	differs := false
 	for _, name := range files {
 		changed, diags, err := a.fmtFile(name, f, bad.sources)

@@ -12,7 +12,6 @@ import (
 )
 
 type planFlags struct {
-	inputs   inputs
 	out      string
 	format   string
 	detailed bool
@@ -49,7 +48,6 @@ person can change.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.runPlan(c.Context(), f) },
 	}
-	f.inputs.register(c.Flags())
 	registerJSON(c.Flags(), &a.json)
 	c.Flags().StringVar(&f.out, "out", "", "keep the plan in `FILE`, for show and apply")
 	c.Flags().StringVar(&f.format, "format", "text", "print the plan as `text` or json")
@@ -68,7 +66,7 @@ func (a *app) runPlan(ctx context.Context, f planFlags) error {
 	}
 	ctx, stop := a.cancellable(ctx)
 	defer stop()
-	p, err := a.project(f.inputs)
+	p, err := a.project()
 	if err != nil {
 		return err
 	}

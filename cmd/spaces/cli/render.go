@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -52,8 +53,8 @@ func (a *app) printProblems(p *problems) {
 	a.printDiagnostics(p.diags, p.sources)
 	a.printRefusals(p.refusals, p.sources, false)
 	if p.diags.HasErrors() {
-		fmt.Fprintf(a.env.Stderr, "%s %s in the configuration: nothing was done.\n",
-			a.errColours().refused(reconcile.CodeConfigInvalid+":"), count(len(p.diags.Errs()), "error", "errors"))
+		fmt.Fprintf(a.env.Stderr, "%s %s in the configuration: %s.\n", a.errColours().refused(reconcile.CodeConfigInvalid+":"),
+			count(len(p.diags.Errs()), "error", "errors"), cmp.Or(p.outcome, "nothing was done"))
 	}
 }
 

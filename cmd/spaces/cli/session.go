@@ -38,8 +38,8 @@ type view struct {
 }
 
 // load reads the configuration; its diagnostics are whatever it says, warnings too.
-func (a *app) load(in inputs) (*schema.Config, hcl.Diagnostics, error) {
-	o, err := a.options(in)
+func (a *app) load() (*schema.Config, hcl.Diagnostics, error) {
+	o, err := a.options()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -49,8 +49,8 @@ func (a *app) load(in inputs) (*schema.Config, hcl.Diagnostics, error) {
 
 // project loads the configuration and resolves it for this machine. Warnings are
 // printed; an error is reported with all that is wrong.
-func (a *app) project(in inputs) (*project, error) {
-	cfg, diags, err := a.load(in)
+func (a *app) project() (*project, error) {
+	cfg, diags, err := a.load()
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (a *app) project(in inputs) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
-	choice := a.dataRootChoice(in.dataRoot, cfg.Project)
+	choice := a.dataRootChoice(cfg.Project)
 	choice.Files, choice.Origin = cfg.DataRoot, cfg.DataRootOrigin
 	root, err := places.ResolveDataRoot(host, choice)
 	if err != nil {

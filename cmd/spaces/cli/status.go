@@ -15,7 +15,6 @@ import (
 )
 
 func (a *app) statusVerb() *cobra.Command {
-	var in inputs
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "List the project's spaces and what they are doing",
@@ -32,9 +31,8 @@ is invalid or the engine can't be used.`,
 		Example: `  spaces status
   spaces status --json`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.runStatus(c.Context(), in) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runStatus(c.Context()) },
 	}
-	in.register(c.Flags())
 	registerJSON(c.Flags(), &a.json)
 	return c
 }
@@ -63,10 +61,10 @@ type spaceStatus struct {
 
 const stateMissing = "missing"
 
-func (a *app) runStatus(ctx context.Context, in inputs) error {
+func (a *app) runStatus(ctx context.Context) error {
 	ctx, stop := a.cancellable(ctx)
 	defer stop()
-	p, err := a.project(in)
+	p, err := a.project()
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,6 @@ type validateReport struct {
 }
 
 func (a *app) validateVerb() *cobra.Command {
-	var in inputs
 	c := &cobra.Command{
 		Use:   "validate",
 		Short: "Say whether the files are right, as far as files alone tell",
@@ -35,15 +34,14 @@ understood.`,
 		Example: `  spaces validate
   spaces validate --var release=1.4.0 --json`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.validate(in) },
+		RunE: func(*cobra.Command, []string) error { return a.validate() },
 	}
-	in.register(c.Flags())
 	registerJSON(c.Flags(), &a.json)
 	return c
 }
 
-func (a *app) validate(in inputs) error {
-	cfg, diags, err := a.load(in)
+func (a *app) validate() error {
+	cfg, diags, err := a.load()
 	if err != nil {
 		return err
 	}

@@ -179,6 +179,10 @@ func (l *loader) eval(expr hclsyntax.Expression, inst *instance) cty.Value {
 	for _, diag := range diags {
 		l.report(l.explain(expr, diag, ctx))
 	}
+	if !diags.HasErrors() && hugeNumber(v) {
+		diags = append(diags, diagNumberTooLarge(expr.Range()))
+		l.report(diags[len(diags)-1])
+	}
 	if diags.HasErrors() {
 		v = cty.DynamicVal
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 )
 
 const (
@@ -16,7 +17,37 @@ const (
 	// exponent can stand for more digits than memory holds.
 	maxNumber   = 64
 	maxExponent = 4 // "e400", say
+	// maxBits bounds the numbers that expressions come to.
+	maxBits = 1 << 12
 )
+
+// hugeNumber reports whether a value holds a number that would take pages to write out.
+// To write one out is what anything does that turns it into a string.
+func hugeNumber(v cty.Value) bool {
+	v, _ = v.Unmark()
+	ty := v.Type()
+	if !v.IsKnown() || v.IsNull() {
+		return false
+	}
+	switch {
+	case ty == cty.Number:
+		exponent := v.AsBigFloat().MantExp(nil)
+		return exponent > maxBits || exponent < -maxBits || v.AsBigFloat().IsInf()
+	case ty.IsPrimitiveType(), ty.IsCapsuleType():
+		return false
+	case ty.IsCollectionType() && ty.ElementType().IsPrimitiveType() && ty.ElementType() != cty.Number:
+		return false
+	}
+	if !v.CanIterateElements() {
+		return false
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		if _, element := it.Element(); hugeNumber(element) {
+			return true
+		}
+	}
+	return false
+}
 
 // checkNesting finds what would take the parser too deep: brackets, and chains of
 // operators and steps, which nest too.

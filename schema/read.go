@@ -234,11 +234,7 @@ func (r *reader) size(name string, atLeast int64) (int64, bool) {
 	}
 	n, ok := parseSize(s)
 	if !ok {
-		meant := sizeMeant(s)
-		if meant == s {
-			meant = ""
-		}
-		r.fail(diagSize(name, s, meant, r.place(name)))
+		r.fail(diagSize(name, s, sizeMeant(s), r.place(name)))
 		return 0, false
 	}
 	if n < atLeast {

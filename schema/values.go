@@ -61,6 +61,14 @@ func parseSize(s string) (int64, bool) {
 
 // sizeMeant guesses what a size that lacks a clear unit was meant to be, or "".
 func sizeMeant(s string) string {
+	meant := sizeGuess(s)
+	if _, ok := parseSize(meant); !ok {
+		return ""
+	}
+	return meant
+}
+
+func sizeGuess(s string) string {
 	m := bareSizeRE.FindStringSubmatch(s)
 	if m == nil || len(s) > maxQuantity {
 		return ""

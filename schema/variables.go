@@ -202,6 +202,9 @@ func (l *loader) setVariable(v *variable, values map[string]given) {
 		val = v.defaults.Apply(val)
 	}
 	val, err := convert.Convert(val, v.ty)
+	if err == nil && hugeNumber(val) {
+		err = errors.New("a number is too large")
+	}
 	if err != nil {
 		l.report(diagVariableType(v.name, from, conversionFault(err), l.shown(v, where)))
 		v.broken = true

@@ -2,9 +2,10 @@
 #
 # Private Docker engines for the tests and the demo, from Debian's packages.
 #
-#   engines.sh install                         add the Debian packages that are missing
+#   engines.sh install [PACKAGE...]            add the Debian packages that are missing
 #   engines.sh start rootless|rootful DIR [DOCKERD-ARGS...]
 #                                              start an engine, print its endpoint
+#   engines.sh start podman DIR                the same of what isn't Docker's, rootless
 #   engines.sh restart DIR                     stop and start it, same arguments and data
 #   engines.sh stop DIR                        stop it and remove DIR
 #   engines.sh as-user DIR COMMAND...          run COMMAND as the rootless engine's user
@@ -35,6 +36,7 @@ set -euo pipefail
 SYSTEM_PATH=/usr/sbin:/usr/bin:/sbin:/bin
 DOCKER=/usr/bin/docker
 DOCKERD=/usr/sbin/dockerd
+PODMAN=/usr/bin/podman
 TINI=/usr/bin/tini-static
 ROOTLESS=/usr/share/docker.io/contrib/dockerd-rootless.sh
 PACKAGES="docker.io rootlesskit slirp4netns uidmap fuse-overlayfs iptables iproute2
@@ -76,9 +78,9 @@ POLICY=/usr/sbin/policy-rc.d
 POLICY_SAVED=$POLICY.spaces-saved
 POLICY_MARK='# engines.sh installs'
 
-# Prints the packages that are not installed.
+# Prints the packages that are not installed, of ours and of those given.
 missing_packages() {
-	local package wanted=$PACKAGES
+	local package wanted="$PACKAGES $*"
 	# With AppArmor on, dockerd cannot start a container without its parser.
 	if grep -qs Y /sys/module/apparmor/parameters/enabled; then
 		wanted="$wanted apparmor"
@@ -115,7 +117,7 @@ install_packages() {
 		! [ -e /etc/debian_version ]; then
 		die "install knows only Debian: no dpkg, apt-get or /etc/debian_version here"
 	fi
-	mapfile -t missing < <(missing_packages)
+	mapfile -t missing < <(missing_packages "$@")
 	[ "${#missing[@]}" -gt 0 ] || return 0
 	need_root install
 	say "installing ${missing[*]}"
@@ -133,6 +135,7 @@ need_packages() {
 		/usr/bin/slirp4netns /usr/bin/newuidmap /usr/sbin/iptables; do
 		[ -x "$file" ] || die "$file is missing: run $0 install"
 	done
+	[ "$1" != podman ] || [ -x "$PODMAN" ] || die "$PODMAN is missing: run $0 install podman"
 }
 
 # --- the rootless engine's user --------------------------------------------
@@ -382,16 +385,20 @@ launch() {
 	rm -rf "$dir/x" "$dir/k" "$dir/tmp" "$dir/run/docker.sock" "$dir/run/dockerd.pid" "$dir/procs"
 	environment=("PATH=$dir/bin:$SYSTEM_PATH" "TMPDIR=$dir/tmp" LANG=C.UTF-8)
 	namespaces=(--mount --propagation slave --pid --fork --mount-proc --kill-child)
-	if [ "$kind" = rootless ]; then
-		install -d -m 0700 -o "$ENGINE_USER" -g "$ENGINE_USER" "$dir/x" "$dir/k" "$dir/tmp"
-		environment+=("USER=$ENGINE_USER" "LOGNAME=$ENGINE_USER" "HOME=$ENGINE_HOME"
-			"XDG_RUNTIME_DIR=$dir/run" "DOCKERD_ROOTLESS_ROOTLESSKIT_FLAGS=--state-dir=$dir/k")
-		command=("${as_user[@]}" "$ROOTLESS")
-	else
+	if [ "$kind" = rootful ]; then
 		install -d -m 0700 "$dir/x" "$dir/tmp"
 		environment+=(HOME=/root)
 		namespaces+=(--net)
 		command=("$dir/bin/dockerd")
+	else
+		install -d -m 0700 -o "$ENGINE_USER" -g "$ENGINE_USER" "$dir/x" "$dir/k" "$dir/tmp"
+		environment+=("USER=$ENGINE_USER" "LOGNAME=$ENGINE_USER" "HOME=$ENGINE_HOME"
+			"XDG_RUNTIME_DIR=$dir/run" "DOCKERD_ROOTLESS_ROOTLESSKIT_FLAGS=--state-dir=$dir/k")
+		command=("${as_user[@]}" "$ROOTLESS")
+		if [ "$kind" = podman ]; then
+			command=("${as_user[@]}" "$PODMAN" --root "$dir/data" --runroot "$dir/x"
+				--cgroup-manager cgroupfs system service --time 0 "unix://$dir/run/docker.sock")
+		fi
 	fi
 	# tini is the first process, to reap the shims' orphans.
 	detach env -i "${environment[@]}" unshare "${namespaces[@]}" -- \
@@ -447,6 +454,7 @@ start() {
 	local kind=$1 dir asked
 	case $kind in
 	rootless | rootful) ;;
+	podman) [ $# = 2 ] || usage ;;
 	*) usage ;;
 	esac
 	need_root start
@@ -460,8 +468,8 @@ start() {
 		wait_ready "$dir"
 		return
 	fi
-	need_packages
-	if [ "$kind" = rootless ]; then
+	need_packages "$kind"
+	if [ "$kind" != rootful ]; then
 		ensure_user
 		ensure_devices
 	fi
@@ -469,7 +477,7 @@ start() {
 	[ ! -f "$dir/kind" ] || stop "$dir"
 	lay_out "$kind" "$dir"
 	printf '%s\n' "$asked" >"$dir/args"
-	write_dockerd "$kind" "$dir" "$@"
+	[ "$kind" = podman ] || write_dockerd "$kind" "$dir" "$@"
 	bring_up "$dir"
 }
 
@@ -590,7 +598,7 @@ exec_test() {
 	make_scratch "$dir"
 	mkdir "$scratch/src"
 	# Status 1: a file changed or went meanwhile, somebody else's most likely.
-	{ tar -C "$root" --exclude=./.git --exclude=./bin --exclude=".${dir#"$root"}" -cf - . ||
+	{ tar -C "$root" --exclude=./.git --exclude=".${dir#"$root"}" -cf - . ||
 		[ $? = 1 ]; } |
 		tar -C "$scratch/src" --no-same-owner -xf -
 	cp -- "$binary" "$scratch/${binary##*/}"
@@ -606,7 +614,7 @@ main() {
 	local verb=$1
 	shift
 	case $verb in
-	install) install_packages ;;
+	install) install_packages "$@" ;;
 	start) start "$@" ;;
 	restart) restart "$@" ;;
 	stop) stop "$@" ;;

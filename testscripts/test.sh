@@ -12,7 +12,7 @@ base=
 say() { printf '\n== %s\n' "$*"; }
 
 clean_up() {
-	for kind in rootless rootful; do
+	for kind in rootless rootful podman; do
 		"$engines" stop "$base/$kind" || :
 	done
 	rm -rf "$base"
@@ -24,7 +24,7 @@ clean_up() {
 }
 
 say "What the suite needs"
-"$engines" install
+"$engines" install podman
 missing=
 for package in gcc libc6-dev curl git; do
 	dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' ok installed$' || missing="$missing $package"
@@ -41,12 +41,14 @@ trap clean_up EXIT
 trap 'exit 130' INT TERM
 SPACES_TEST_ROOTLESS=$("$engines" start rootless "$base/rootless")
 SPACES_TEST_ROOTFUL=$("$engines" start rootful "$base/rootful")
+SPACES_TEST_PODMAN=$("$engines" start podman "$base/podman")
 SPACES_TEST_ENGINES=$engines
 SPACES_TEST_ROOTLESS_DIR=$base/rootless
 SPACES_TEST_ROOTFUL_DIR=$base/rootful
-export SPACES_TEST_ROOTLESS SPACES_TEST_ROOTFUL SPACES_TEST_ENGINES SPACES_TEST_ROOTLESS_DIR SPACES_TEST_ROOTFUL_DIR
+export SPACES_TEST_ROOTLESS SPACES_TEST_ROOTFUL SPACES_TEST_PODMAN SPACES_TEST_ENGINES SPACES_TEST_ROOTLESS_DIR SPACES_TEST_ROOTFUL_DIR
 echo "rootless: $SPACES_TEST_ROOTLESS"
 echo "rootful:  $SPACES_TEST_ROOTFUL"
+echo "podman:   $SPACES_TEST_PODMAN"
 
 say "Without an engine"
 go vet ./...

@@ -66,7 +66,8 @@ func hostRefusals(d Desired, f HostFacts) ([]Refusal, []accessNote) {
 	if !f.Checked {
 		return nil, nil
 	}
-	r := rules{desired: d, facts: f}
+	r := rules{desired: d, facts: f, protected: slices.Clone(f.Protected)}
+	slices.SortFunc(r.protected, func(a, b Protected) int { return cmp.Compare(a.Path, b.Path) })
 	for _, g := range d.Grants {
 		if facts, ok := f.Paths[GrantPath(d, g)]; ok && g.Kind != schema.GrantVolume {
 			r.sources = append(r.sources, source{g, facts})
@@ -137,12 +138,13 @@ func (h holding) loosened(kind string) bool {
 }
 
 type rules struct {
-	desired  Desired
-	facts    HostFacts
-	sources  []source
-	held     []holding
-	refusals []Refusal
-	notes    []accessNote
+	desired   Desired
+	facts     HostFacts
+	protected []Protected // by path
+	sources   []source
+	held      []holding
+	refusals  []Refusal
+	notes     []accessNote
 }
 
 func (r *rules) refuse(code string, at schema.Origin, fix, format string, args ...any) {
@@ -209,14 +211,16 @@ func covers(p Protected, protected, a PathFacts) (int, bool) {
 // lies in one.
 func (r *rules) forbidden(s source) {
 	const fix = "Grant a folder made for the purpose, outside of it."
-	var inner Protected
-	deepest := -1
-	for _, p := range r.facts.Protected {
-		protected := r.protectedFacts(p)
-		if same(s.facts, protected) {
+	for _, p := range r.protected {
+		if same(s.facts, r.protectedFacts(p)) {
 			r.refuse(CodeGrantForbidden, s.origin(), fix, "%s is %s, which is never granted.", s.named(), p.What)
 			return
 		}
+	}
+	var inner Protected
+	deepest := -1
+	for _, p := range r.protected {
+		protected := r.protectedFacts(p)
 		if inside(protected, s.facts) {
 			r.refuse(CodeGrantForbidden, s.origin(), "Grant a folder that doesn't hold it.",
 				"%s holds %s (%s), which is never granted.", s.named(), p.What, p.Path)

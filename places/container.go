@@ -29,12 +29,13 @@ const (
 	seccompDefault    = "default"
 	seccompUnconfined = "unconfined"
 
-	// shortIDLength is that of the short form of an id, which an engine uses as host name
-	// and as an alias.
 	shortIDLength = 12
 
 	tcp = "tcp"
 )
+
+// shortID is the form of an id that an engine uses as host name and as an alias.
+func shortID(id string) string { return id[:min(shortIDLength, len(id))] }
 
 // createConfig spells a container for the engine, but for its networks: see
 // endpointSettings. What reconcile leaves empty is left to the engine, so limits that it
@@ -239,14 +240,15 @@ type world struct {
 }
 
 func newConverter(features reconcile.Engine, d defaults, w world) *converter {
+	rules := containerRules()
 	return &converter{
 		features: features,
 		defaults: d,
 		world:    w,
-		leaves:   excessLeaves(reflect.TypeFor[container.InspectResponse](), "", containerRules()),
-		endpoint: excessLeaves(reflect.TypeFor[network.EndpointSettings](), "NetworkSettings.Networks[].", containerRules()),
-		network:  networkLeaves(),
-		volume:   volumeLeaves(),
+		leaves:   excessLeaves(reflect.TypeFor[container.InspectResponse](), "", rules, d),
+		endpoint: excessLeaves(reflect.TypeFor[network.EndpointSettings](), "NetworkSettings.Networks[].", rules, d),
+		network:  networkLeaves(d),
+		volume:   volumeLeaves(d),
 		shape:    containerShape(),
 	}
 }
@@ -259,7 +261,7 @@ func (k *converter) container(in container.InspectResponse) reconcile.Container 
 	k.fromHostConfig(&c, in.HostConfig)
 	c.Mounts = mountsOf(in)
 	c.Networks = k.endpoints(in)
-	c.Excess = append(c.Excess, excessOf(reflect.ValueOf(in), k.leaves, k.defaults, owner{id: in.ID})...)
+	c.Excess = append(c.Excess, excessOf(reflect.ValueOf(in), k.leaves, in.ID)...)
 	k.nameOwners(c.Excess)
 	slices.SortFunc(c.Excess, byPath)
 	return c
@@ -499,7 +501,7 @@ func (k *converter) endpoints(in container.InspectResponse) map[string]reconcile
 func (k *converter) endpointOf(in container.InspectResponse, name string, s *network.EndpointSettings) reconcile.Endpoint {
 	e := reconcile.Endpoint{
 		Aliases: aliases(s.Aliases, in.ID),
-		Excess:  excessOf(reflect.ValueOf(*s), k.endpoint, k.defaults, owner{}),
+		Excess:  excessOf(reflect.ValueOf(*s), k.endpoint, ""),
 	}
 	if c := s.IPAMConfig; c != nil {
 		e.Address = cmp.Or(c.IPv4Address, c.IPv6Address)

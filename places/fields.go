@@ -38,7 +38,9 @@ type rule struct {
 	// note is the field of reconcile's that is compared, or why it is ignored.
 	note string
 	// standard is the value that isn't worth telling; nil means the zero value.
-	standard func(defaults, owner) any
+	standard func(defaults) any
+	// own is a string that isn't worth telling, by the container's id.
+	own func(id string) string
 	// filled says that the engine may add it from its own configuration.
 	filled bool
 	// set says that the order of a slice's elements means nothing.
@@ -48,9 +50,6 @@ type rule struct {
 	// besides are a slice's elements that are part of the default on some engines only.
 	besides func(string) bool
 }
-
-// owner is what a default may depend on beside the engine.
-type owner struct{ id string }
 
 // defaults are what an engine gives to a container that doesn't say.
 type defaults struct {
@@ -91,12 +90,17 @@ func isIgnored(why string) rule   { return rule{treatment: ignored, note: why} }
 func isExcess() rule { return rule{treatment: excess} }
 
 func (r rule) unless(v any) rule {
-	r.standard = func(defaults, owner) any { return v }
+	r.standard = func(defaults) any { return v }
 	return r
 }
 
-func (r rule) unlessFrom(f func(defaults, owner) any) rule {
+func (r rule) unlessFrom(f func(defaults) any) rule {
 	r.standard = f
+	return r
+}
+
+func (r rule) unlessOwn(f func(id string) string) rule {
+	r.own = f
 	return r
 }
 
@@ -180,9 +184,7 @@ func containerRules() map[string]rule {
 
 func configRules() map[string]rule {
 	return map[string]rule{
-		"Config.Hostname": isExcess().unlessFrom(func(_ defaults, o owner) any {
-			return o.id[:min(shortIDLength, len(o.id))]
-		}),
+		"Config.Hostname":                  isExcess().unlessOwn(shortID),
 		"Config.Domainname":                isExcess(),
 		"Config.User":                      isCompared("user"),
 		"Config.AttachStdin":               isIgnored("says who listened when it was made; OpenStdin is what lasts"),
@@ -232,7 +234,7 @@ func hostConfigRules() map[string]rule {
 		"HostConfig.Annotations":                     isExcess(),
 		"HostConfig.CapAdd":                          isCompared("cap_add"),
 		"HostConfig.CapDrop":                         isCompared("cap_drop"),
-		"HostConfig.CgroupnsMode":                    isExcess().unlessFrom(func(d defaults, _ owner) any { return d.cgroupns }).orFilled(),
+		"HostConfig.CgroupnsMode":                    isExcess().unlessFrom(func(d defaults) any { return d.cgroupns }).orFilled(),
 		"HostConfig.DNS":                             isCompared("dns"),
 		"HostConfig.DNSOptions":                      isExcess(),
 		"HostConfig.DNSSearch":                       isExcess(),
@@ -253,7 +255,7 @@ func hostConfigRules() map[string]rule {
 		"HostConfig.UsernsMode":                      isExcess(),
 		"HostConfig.ShmSize":                         isExcess().unless(int64(64 << 20)).orFilled(),
 		"HostConfig.Sysctls":                         isCompared("sysctls"),
-		"HostConfig.Runtime":                         isExcess().unlessFrom(func(d defaults, _ owner) any { return d.runtime }).orFilled(),
+		"HostConfig.Runtime":                         isExcess().unlessFrom(func(d defaults) any { return d.runtime }).orFilled(),
 		"HostConfig.Isolation":                       isExcess().unless("default"),
 		"HostConfig.MaskedPaths":                     isExcess().unless(maskedPaths()).asSet().orFilled().evenEmpty().orWith(isLaterMaskedPath),
 		"HostConfig.ReadonlyPaths":                   isExcess().unless(readonlyPaths()).asSet().orFilled().evenEmpty(),
@@ -422,21 +424,21 @@ func readonlyPaths() []string {
 	return []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 }
 
-// Types whose values are one leaf each: rendered whole, or per element.
-var (
-	ulimitsType = reflect.TypeFor[[]*units.Ulimit]()
-)
+// ulimitsType is that of the one slice of which each element has a name.
+var ulimitsType = reflect.TypeFor[[]*units.Ulimit]()
 
 // leaf is a field to look at in every object of a type.
 type leaf struct {
-	path  string // as reported
-	index []int
-	rule  rule
+	path     string // as reported
+	index    []int
+	rule     rule
+	standard any    // the rule's, on this engine
+	spelt    string // the same, as it would be reported
 }
 
 // excessLeaves resolve the excess rules of a struct to field indexes, sorted by path.
 // Rules of elements ("[]") belong to the elements' type.
-func excessLeaves(t reflect.Type, prefix string, rules map[string]rule) []leaf {
+func excessLeaves(t reflect.Type, prefix string, rules map[string]rule, d defaults) []leaf {
 	var out []leaf
 	for path, r := range rules {
 		rest, ok := strings.CutPrefix(path, prefix)
@@ -447,7 +449,12 @@ func excessLeaves(t reflect.Type, prefix string, rules map[string]rule) []leaf {
 		if !ok {
 			panic("places: the table of fields names " + path + ", which doesn't exist")
 		}
-		out = append(out, leaf{path: name, index: index, rule: r})
+		l := leaf{path: name, index: index, rule: r}
+		if r.standard != nil {
+			l.standard = r.standard(d)
+			l.spelt = spell(reflect.ValueOf(l.standard), r.set)
+		}
+		out = append(out, l)
 	}
 	slices.SortFunc(out, func(a, b leaf) int { return strings.Compare(a.path, b.path) })
 	return out
@@ -483,51 +490,54 @@ func jsonName(f reflect.StructField) string {
 
 // excessOf are the leaves of a struct that differ from their defaults, in the leaves'
 // order. A nil pointer on the way means defaults.
-func excessOf(v reflect.Value, leaves []leaf, d defaults, o owner) []reconcile.Field {
+func excessOf(v reflect.Value, leaves []leaf, id string) []reconcile.Field {
 	var out []reconcile.Field
-	for _, l := range leaves {
+	for i := range leaves {
+		l := &leaves[i]
 		f, err := v.FieldByIndexErr(l.index)
 		if err != nil || f.IsZero() && !l.rule.told {
 			continue
 		}
-		out = append(out, l.excess(f, d, o)...)
+		out = append(out, l.excess(f, id)...)
 	}
 	return out
 }
 
 // excess spells a field's value unless it is the default. To the engine the zero value
 // means the default, but for what a pointer points to.
-func (l leaf) excess(v reflect.Value, d defaults, o owner) []reconcile.Field {
+func (l *leaf) excess(v reflect.Value, id string) []reconcile.Field {
 	told := l.rule.told || v.Kind() == reflect.Pointer
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
 	switch {
-	case isEmpty(v) && !told, l.isStandard(v, d, o):
+	case isEmpty(v) && !told, l.isStandard(v, id):
 		return nil
 	case v.Kind() == reflect.Map:
 		return l.entries(v)
 	case v.Type() == ulimitsType:
 		return l.ulimits(v.Interface().([]*units.Ulimit))
-	case v.Kind() == reflect.Slice || v.Kind() == reflect.Array:
-		return []reconcile.Field{l.field("", elements(v, l.rule.set))}
 	}
-	return []reconcile.Field{l.field("", scalar(v))}
+	return []reconcile.Field{l.field("", spell(v, l.rule.set))}
 }
 
-func (l leaf) isStandard(v reflect.Value, d defaults, o owner) bool {
-	if l.rule.standard == nil {
+func (l *leaf) isStandard(v reflect.Value, id string) bool {
+	switch {
+	case l.rule.own != nil:
+		return v.String() == l.rule.own(id)
+	case l.standard == nil:
 		return false
+	case v.Kind() == reflect.String:
+		return v.String() == l.spelt
 	}
-	standard := reflect.ValueOf(l.rule.standard(d, o))
-	if v.Kind() == reflect.Slice {
-		return elements(l.trimmed(v), l.rule.set) == elements(standard, l.rule.set)
+	if list, ok := v.Interface().([]string); ok && slices.Equal(list, l.standard.([]string)) {
+		return true // in the engine's own order, as nearly always
 	}
-	return scalar(v) == scalar(standard)
+	return spell(l.trimmed(v), l.rule.set) == l.spelt
 }
 
 // trimmed leaves out of a slice of strings what only some engines have by default.
-func (l leaf) trimmed(v reflect.Value) reflect.Value {
+func (l *leaf) trimmed(v reflect.Value) reflect.Value {
 	all, ok := v.Interface().([]string)
 	if !ok || l.rule.besides == nil {
 		return v
@@ -543,7 +553,7 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-func (l leaf) field(key, value string) reconcile.Field {
+func (l *leaf) field(key, value string) reconcile.Field {
 	path := l.path
 	if key != "" {
 		path += "[" + strconv.Quote(key) + "]"
@@ -552,7 +562,7 @@ func (l leaf) field(key, value string) reconcile.Field {
 }
 
 // entries are a field for each key of a map.
-func (l leaf) entries(v reflect.Value) []reconcile.Field {
+func (l *leaf) entries(v reflect.Value) []reconcile.Field {
 	var out []reconcile.Field
 	for _, k := range v.MapKeys() {
 		out = append(out, l.field(k.String(), scalar(v.MapIndex(k))))
@@ -561,7 +571,7 @@ func (l leaf) entries(v reflect.Value) []reconcile.Field {
 	return out
 }
 
-func (l leaf) ulimits(all []*units.Ulimit) []reconcile.Field {
+func (l *leaf) ulimits(all []*units.Ulimit) []reconcile.Field {
 	var out []reconcile.Field
 	for _, u := range all {
 		out = append(out, l.field(u.Name, fmt.Sprintf("%d:%d", u.Soft, u.Hard)))
@@ -580,6 +590,14 @@ func elements(v reflect.Value, set bool) string {
 		slices.Sort(parts)
 	}
 	return "[" + strings.Join(parts, ",") + "]"
+}
+
+// spell is a value as it is reported.
+func spell(v reflect.Value, set bool) string {
+	if v.Kind() == reflect.Slice || v.Kind() == reflect.Array {
+		return elements(v, set)
+	}
+	return scalar(v)
 }
 
 // scalar spells a value that isn't a slice; strings stand for themselves.

@@ -22,7 +22,7 @@ import (
 
 // inspectors is how many objects are inspected at once. An engine answers from memory,
 // so more only queue there.
-const inspectors = 8
+const inspectors = 4
 
 // reader is what of the client an Observer has: nothing that writes.
 type reader interface {
@@ -164,9 +164,9 @@ func (s *survey) one(ctx context.Context, id string) (*reconcile.ObservedContain
 	case cerrdefs.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("container %s: %w", id[:min(len(id), shortIDLength)], err)
+		return nil, fmt.Errorf("container %s: %w", shortID(id), err)
 	case in.ContainerJSONBase == nil || in.Config == nil || in.HostConfig == nil || in.State == nil:
-		return nil, fmt.Errorf("container %s: the engine told only a part of it", id[:min(len(id), shortIDLength)])
+		return nil, fmt.Errorf("container %s: the engine told only a part of it", shortID(id))
 	}
 	c := s.converter.observed(in, raw)
 	s.compareMounts(&c, in.State.Pid)

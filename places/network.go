@@ -34,12 +34,12 @@ func volumeOptions(v reconcile.Volume) volume.CreateOptions {
 	return volume.CreateOptions{Name: v.Name, Driver: v.Driver, DriverOpts: v.Options, Labels: v.Labels}
 }
 
-func networkLeaves() []leaf {
-	return excessLeaves(reflect.TypeFor[network.Inspect](), "", networkRules())
+func networkLeaves(d defaults) []leaf {
+	return excessLeaves(reflect.TypeFor[network.Inspect](), "", networkRules(), d)
 }
 
-func volumeLeaves() []leaf {
-	return excessLeaves(reflect.TypeFor[volume.Volume](), "", volumeRules())
+func volumeLeaves(d defaults) []leaf {
+	return excessLeaves(reflect.TypeFor[volume.Volume](), "", volumeRules(), d)
 }
 
 // networkOf converts a network as the engine lists it. The list has all that is
@@ -51,7 +51,7 @@ func (k *converter) networkOf(in network.Inspect) reconcile.Network {
 		Internal: in.Internal,
 		Options:  orEmpty(in.Options),
 		Labels:   orEmpty(in.Labels),
-		Excess:   excessOf(reflect.ValueOf(in), k.network, k.defaults, owner{}),
+		Excess:   excessOf(reflect.ValueOf(in), k.network, ""),
 	}
 	if k.defaults.tellsIPv4 && !in.EnableIPv4 {
 		n.Excess = append(n.Excess, reconcile.Field{Path: "EnableIPv4", Value: "false"})
@@ -114,6 +114,6 @@ func (k *converter) volumeOf(in volume.Volume) reconcile.Volume {
 		Driver:  in.Driver,
 		Options: orEmpty(in.Options),
 		Labels:  orEmpty(in.Labels),
-		Excess:  excessOf(reflect.ValueOf(in), k.volume, k.defaults, owner{}),
+		Excess:  excessOf(reflect.ValueOf(in), k.volume, ""),
 	}
 }

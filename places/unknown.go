@@ -18,16 +18,30 @@ import (
 
 // shape is what keys a value may have; nil for one without any.
 type shape struct {
-	keys map[string]*shape // of an object, in lower case as encoding/json matches them
+	keys map[string]*shape // of an object
 	each *shape            // of a list's elements, or a map's values
+}
+
+// part is the shape of an object's member. Keys match in any case, as encoding/json
+// has it.
+func (s *shape) part(key []byte) (*shape, bool) {
+	if part, ok := s.keys[string(key)]; ok {
+		return part, true
+	}
+	for name, part := range s.keys {
+		if strings.EqualFold(name, string(key)) {
+			return part, true
+		}
+	}
+	return nil, false
 }
 
 // containerShape has the two parts of a container that say what was asked for. Other
 // parts may have any key.
 func containerShape() *shape {
 	return &shape{keys: map[string]*shape{
-		"config":     shapeOf(reflect.TypeFor[container.Config]()),
-		"hostconfig": shapeOf(reflect.TypeFor[container.HostConfig]()),
+		"Config":     shapeOf(reflect.TypeFor[container.Config]()),
+		"HostConfig": shapeOf(reflect.TypeFor[container.HostConfig]()),
 	}}
 }
 
@@ -59,7 +73,7 @@ func (s *shape) add(t reflect.Type) {
 			s.add(f.Type)
 			continue
 		}
-		s.keys[strings.ToLower(jsonName(f))] = shapeOf(f.Type)
+		s.keys[jsonName(f)] = shapeOf(f.Type)
 	}
 }
 
@@ -67,11 +81,11 @@ func (s *shape) add(t reflect.Type) {
 // unless they are empty. The JSON has been decoded before, so it is valid.
 func unknownFields(raw []byte, s *shape) []reconcile.Field {
 	w := walker{raw: raw}
-	w.space()
-	for range w.object() {
+	for more := w.enter('{'); more; more = w.another('}') {
 		key := w.key()
-		if part, ok := s.keys[strings.ToLower(key)]; ok {
-			w.value(key, part)
+		if part, ok := s.part(key); ok {
+			w.path = append(w.path[:0], key...)
+			w.value(part)
 		} else {
 			w.skip()
 		}
@@ -79,70 +93,72 @@ func unknownFields(raw []byte, s *shape) []reconcile.Field {
 	return w.found
 }
 
-// walker reads valid JSON once, from left to right, and decodes only what it reports.
+// walker reads valid JSON once, from left to right. It keeps nothing but what it
+// reports, as it reads every container.
 type walker struct {
 	raw   []byte
 	at    int
+	path  []byte // of the value it is at
 	found []reconcile.Field
 }
 
-func (w *walker) space() {
+// next is the first byte of the next token, 0 at the end.
+func (w *walker) next() byte {
 	for w.at < len(w.raw) && w.raw[w.at] <= ' ' {
 		w.at++
 	}
-}
-
-// next is the byte of the next token.
-func (w *walker) next() byte {
-	w.space()
 	if w.at >= len(w.raw) {
 		return 0
 	}
 	return w.raw[w.at]
 }
 
-// object yields once for each member, whose key is to be read next; for anything but
-// an object it skips the value.
-func (w *walker) object() func(func() bool) { return w.members('{', '}') }
+// enter goes into an object or list and is true if it has a member. Any other value is
+// passed over.
+func (w *walker) enter(open byte) bool {
+	if w.next() != open {
+		w.skip()
+		return false
+	}
+	w.at++
+	return w.more(open + 2) // in ASCII, } is { and 2, as ] is [ and 2
+}
 
-func (w *walker) list() func(func() bool) { return w.members('[', ']') }
-
-func (w *walker) members(open, end byte) func(func() bool) {
-	return func(yield func() bool) {
-		if w.next() != open {
-			w.skip()
-			return
-		}
-		w.at++
-		for w.next() != end && w.next() != 0 {
-			if !yield() {
-				return
-			}
-			if w.next() == ',' {
-				w.at++
-			}
-		}
+// another goes on to the next member, if there is one.
+func (w *walker) another(end byte) bool {
+	if w.next() == ',' {
 		w.at++
 	}
+	return w.more(end)
+}
+
+func (w *walker) more(end byte) bool {
+	switch w.next() {
+	case 0:
+		return false
+	case end:
+		w.at++
+		return false
+	}
+	return true
 }
 
 // key reads a member's key and the colon after it.
-func (w *walker) key() string {
-	w.space()
+func (w *walker) key() []byte {
+	w.next()
 	start := w.at
 	w.text()
 	quoted := w.raw[start:w.at]
 	if w.next() == ':' {
 		w.at++
 	}
-	key := quoted[1 : len(quoted)-1]
-	if bytes.IndexByte(key, '\\') >= 0 {
+	if bytes.IndexByte(quoted, '\\') >= 0 {
 		var s string
 		if json.Unmarshal(quoted, &s) == nil {
-			return s
+			return []byte(s)
 		}
 	}
-	return string(key)
+	return quoted[1 : len(quoted)-1]
 }
 
 // text passes over a string.
@@ -174,9 +190,7 @@ func (w *walker) skip() {
 			w.at++
 			continue
 		default:
-			for w.at < len(w.raw) && !bytes.ContainsRune([]byte(" \t\r\n,:]}"), rune(w.raw[w.at])) {
-				w.at++
-			}
+			w.word()
 		}
 		if depth <= 0 {
 			return
@@ -184,40 +198,58 @@ func (w *walker) skip() {
 	}
 }
 
+// word passes over a number, true, false or null.
+func (w *walker) word() {
+	for w.at < len(w.raw) {
+		switch w.raw[w.at] {
+		case ' ', '\t', '\r', '\n', ',', ':', ']', '}':
+			return
+		}
+		w.at++
+	}
+}
+
 // value looks for unknown keys in a value.
-func (w *walker) value(path string, s *shape) {
+func (w *walker) value(s *shape) {
+	depth := len(w.path)
 	switch {
 	case s == nil:
 		w.skip()
 	case s.keys != nil:
-		for range w.object() {
-			w.member(path, s)
+		for more := w.enter('{'); more; more = w.another('}') {
+			w.member(s)
+			w.path = w.path[:depth]
 		}
 	case w.next() == '[':
 		i := 0
-		for range w.list() {
-			w.value(path+"["+strconv.Itoa(i)+"]", s.each)
+		for more := w.enter('['); more; more = w.another(']') {
+			w.path = append(strconv.AppendInt(append(w.path, '['), int64(i), 10), ']')
+			w.value(s.each)
+			w.path = w.path[:depth]
 			i++
 		}
 	default:
-		for range w.object() {
-			w.value(path+"["+strconv.Quote(w.key())+"]", s.each)
+		for more := w.enter('{'); more; more = w.another('}') {
+			w.path = append(strconv.AppendQuote(append(w.path, '['), string(w.key())), ']')
+			w.value(s.each)
+			w.path = w.path[:depth]
 		}
 	}
 }
 
-func (w *walker) member(path string, s *shape) {
+func (w *walker) member(s *shape) {
 	key := w.key()
-	if part, ok := s.keys[strings.ToLower(key)]; ok {
-		w.value(path+"."+key, part)
+	w.path = append(append(w.path, '.'), key...)
+	if part, ok := s.part(key); ok {
+		w.value(part)
 		return
 	}
-	w.space()
+	w.next()
 	start := w.at
 	w.skip()
 	var compact bytes.Buffer
 	if json.Compact(&compact, w.raw[start:w.at]) == nil && !isEmptyJSON(compact.String()) {
-		w.found = append(w.found, reconcile.Field{Path: path + "." + key, Value: compact.String(), EngineFilled: true})
+		w.found = append(w.found, reconcile.Field{Path: string(w.path), Value: compact.String(), EngineFilled: true})
 	}
 }
 

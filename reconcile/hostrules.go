@@ -73,11 +73,17 @@ func hostRefusals(d Desired, f HostFacts) ([]Refusal, []accessNote) {
 			r.sources = append(r.sources, source{g, facts})
 		}
 	}
+	for i, s := range r.sources {
+		if s.grant.Kind == schema.GrantSecret && s.facts.Exists {
+			r.secrets.add(i, s.facts)
+		}
+	}
 	for _, s := range r.sources {
 		r.forbidden(s)
 		r.state(s)
 	}
-	for _, space := range d.Spaces {
+	for i := range d.Spaces {
+		space := &d.Spaces[i]
 		for _, target := range sortedTargets(space) {
 			g := space.Grants[target]
 			if facts, ok := f.Paths[GrantPath(d, g)]; ok && g.Kind != schema.GrantVolume {
@@ -85,11 +91,17 @@ func hostRefusals(d Desired, f HostFacts) ([]Refusal, []accessNote) {
 			}
 		}
 	}
+	for i, h := range r.held {
+		r.directories.add(i, h.facts)
+		if h.grant.Writable {
+			r.writable.add(i, h.facts)
+		}
+	}
 	for _, h := range r.held {
 		r.holdsConfiguration(h)
 		r.sourceWritable(h)
-		r.reaches(h)
 	}
+	r.reaches()
 	slices.SortStableFunc(r.refusals, func(a, b Refusal) int {
 		return cmp.Or(cmp.Compare(a.Code, b.Code), cmp.Compare(a.Origin.File, b.Origin.File),
 			cmp.Compare(a.Origin.Line, b.Origin.Line), cmp.Compare(a.Text, b.Text))
@@ -97,7 +109,7 @@ func hostRefusals(d Desired, f HostFacts) ([]Refusal, []accessNote) {
 	return slices.Compact(r.refusals), r.notes
 }
 
-func sortedTargets(s Space) []string {
+func sortedTargets(s *Space) []string {
 	targets := make([]string, 0, len(s.Grants))
 	for target := range s.Grants {
 		targets = append(targets, target)
@@ -125,7 +137,7 @@ func (s source) named() string {
 
 // holding is a space that has a grant.
 type holding struct {
-	space  Space
+	space  *Space
 	target string
 	source
 }
@@ -145,6 +157,58 @@ type rules struct {
 	held      []holding
 	refusals  []Refusal
 	notes     []accessNote
+	// secrets index sources, the others held.
+	secrets     enclosures
+	directories enclosures
+	writable    enclosures
+}
+
+// enclosures find what encloses a path without comparing it with everything: a project
+// has many spaces, and each its own grants.
+type enclosures struct {
+	byPath  map[string][]int
+	byInode map[Inode][]int
+}
+
+func (e *enclosures) add(i int, f PathFacts) {
+	if e.byPath == nil {
+		e.byPath, e.byInode = map[string][]int{}, map[Inode][]int{}
+	}
+	e.byPath[f.Resolved] = append(e.byPath[f.Resolved], i)
+	if f.Inode != (Inode{}) {
+		e.byInode[f.Inode] = append(e.byInode[f.Inode], i)
+	}
+}
+
+// at are those that are the same file, in order.
+func (e *enclosures) at(f PathFacts) []int {
+	found := slices.Clone(e.byPath[f.Resolved])
+	if f.Inode != (Inode{}) {
+		found = append(found, e.byInode[f.Inode]...)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// around are those that are the same file, hold it, or hold a symlink on the way to it,
+// in order.
+func (e *enclosures) around(f PathFacts) []int {
+	found := e.at(f)
+	up := func(name string) {
+		for name != "/" && name != "." {
+			name = path.Dir(name)
+			found = append(found, e.byPath[name]...)
+		}
+	}
+	up(f.Resolved)
+	for _, link := range f.Links {
+		up(link)
+	}
+	for _, dir := range f.Above {
+		found = append(found, e.byInode[dir]...)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 func (r *rules) refuse(code string, at schema.Origin, fix, format string, args ...any) {
@@ -248,12 +312,13 @@ func (r *rules) forbidden(s source) {
 	case schema.GrantDirectory, schema.GrantFile:
 		// Only a secret's own grant has a secret's rules, so a hard link is no way
 		// around them.
-		for _, other := range r.sources {
-			if other.grant.Kind == schema.GrantSecret && other.facts.Exists && s.facts.Exists && same(other.facts, s.facts) {
-				r.refuse(CodeGrantForbidden, s.origin(), fmt.Sprintf("Give spaces %s instead.", other.grant.Address),
-					"%s is the file that %s gives as a secret.", s.named(), other.grant.Address)
-				return
-			}
+		if !s.facts.Exists {
+			return
+		}
+		if found := r.secrets.at(s.facts); len(found) > 0 {
+			secret := r.sources[found[0]].grant.Address
+			r.refuse(CodeGrantForbidden, s.origin(), fmt.Sprintf("Give spaces %s instead.", secret),
+				"%s is the file that %s gives as a secret.", s.named(), secret)
 		}
 	}
 }
@@ -428,8 +493,8 @@ func (r *rules) sourceWritable(h holding) {
 		return
 	}
 	var writers []string
-	for _, w := range r.held {
-		if w.grant.Writable && (inside(h.facts, w.facts) || passes(h.facts, w.facts)) {
+	for _, i := range r.writable.around(h.facts) {
+		if w := r.held[i]; inside(h.facts, w.facts) || passes(h.facts, w.facts) {
 			writers = append(writers, fmt.Sprintf("%s by %s", w.space.Address, w.named()))
 		}
 	}
@@ -444,19 +509,23 @@ func (r *rules) sourceWritable(h holding) {
 		h.named(), h.space.Address, several(slices.Compact(writers)))
 }
 
-// reaches notes what else a directory gives: the sources of other grants that lie in
-// it or are it, unless the space has those too and no less of them.
-func (r *rules) reaches(h holding) {
-	if h.facts.Kind != PathDirectory && h.facts.Exists {
-		return
-	}
-	for _, other := range r.sources {
-		if other.grant.Address == h.grant.Address || !same(other.facts, h.facts) && !inside(other.facts, h.facts) {
-			continue
+// reaches notes what else directories give: the sources of other grants that lie in
+// them or are them, unless the space has those too and no less of them.
+func (r *rules) reaches() {
+	type pair struct{ held, other int }
+	var pairs []pair
+	for other, s := range r.sources {
+		for _, held := range r.directories.around(s.facts) {
+			h := r.held[held]
+			if (same(s.facts, h.facts) || inside(s.facts, h.facts)) && s.grant.Address != h.grant.Address {
+				pairs = append(pairs, pair{held, other})
+			}
 		}
-		if slices.ContainsFunc(r.held, func(o holding) bool {
-			return o.space.Address == h.space.Address && o.grant.Address == other.grant.Address && (o.grant.Writable || !h.grant.Writable)
-		}) {
+	}
+	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Or(a.held-b.held, a.other-b.other) })
+	for _, p := range pairs {
+		h, other := r.held[p.held], r.sources[p.other]
+		if h.facts.Exists && h.facts.Kind != PathDirectory || h.has(other.grant.Address) {
 			continue
 		}
 		note := accessNote{
@@ -468,4 +537,15 @@ func (r *rules) reaches(h holding) {
 		}
 		r.notes = append(r.notes, note)
 	}
+}
+
+// has reports whether the space has another grant too, and may do with it all that it
+// may by this one.
+func (h holding) has(other schema.Address) bool {
+	for _, g := range h.space.Grants {
+		if g.Address == other && (g.Writable || !h.grant.Writable) {
+			return true
+		}
+	}
+	return false
 }

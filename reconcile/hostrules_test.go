@@ -447,3 +447,22 @@ func TestAccessNotes(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+func BenchmarkHostRefusals(b *testing.B) {
+	w := newHostWorld()
+	shared := w.grant(schema.GrantDirectory, "shared", "/srv/shared")
+	for i := range 20 {
+		w.load(fmt.Sprintf("/p/%d.hcl", i))
+	}
+	for i := range 1000 {
+		name := fmt.Sprint("s", i)
+		w.space(name, shared,
+			w.grant(schema.GrantDirectory, "w"+name, "/home/u/agents/work/"+name, "rw"),
+			w.grant(schema.GrantSecret, "t"+name, "/home/u/.config/spaces/secrets/acme/"+name))
+	}
+	for b.Loop() {
+		if refusals, notes := hostRefusals(w.d, w.f); len(refusals)+len(notes) > 0 {
+			b.Fatal(refusals, notes)
+		}
+	}
+}

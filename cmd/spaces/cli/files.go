@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bufio"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,9 +11,9 @@ import (
 // newFileMode is that of a file which is made: what plans tell is the owner's to share.
 const newFileMode fs.FileMode = 0o600
 
-// replaceFile puts content into a file such that at any moment the old or the new is
-// there, whole. A link is followed, so that what it leads to is replaced and not it.
-func replaceFile(path string, content []byte, mode fs.FileMode) error {
+// replaceFile writes a file such that at any moment the old or the new is there, whole.
+// A link is followed, so that what it leads to is replaced and not it.
+func replaceFile(path string, mode fs.FileMode, write func(*bufio.Writer) error) error {
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		path = resolved
 	}
@@ -20,31 +22,30 @@ func replaceFile(path string, content []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	if err := fill(f, content, mode); err != nil {
-		os.Remove(f.Name())
-		return err
+	err = errors.Join(fill(f, mode, write), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err != nil {
 		os.Remove(f.Name())
 		return err
 	}
 	return syncFolder(dir)
 }
 
-func fill(f *os.File, content []byte, mode fs.FileMode) error {
-	if _, err := f.Write(content); err != nil {
-		f.Close()
+// fill writes a file and puts it on disk.
+func fill(f *os.File, mode fs.FileMode, write func(*bufio.Writer) error) error {
+	w := bufio.NewWriter(f)
+	if err := write(w); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
 		return err
 	}
 	if err := f.Chmod(mode); err != nil {
-		f.Close()
 		return err
 	}
-	if err := f.Sync(); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	return f.Sync()
 }
 
 func syncFolder(dir string) error {

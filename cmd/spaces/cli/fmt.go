@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -126,7 +127,10 @@ func (a *app) fmtFile(name string, f fmtFlags, sources map[string][]byte) (bool,
 	}
 	mode, err := modeOf(path)
 	if err == nil {
-		err = replaceFile(path, formatted, mode)
+		err = replaceFile(path, mode, func(w *bufio.Writer) error {
+			_, err := w.Write(formatted)
+			return err
+		})
 	}
 	if err != nil {
 		return true, nil, fmt.Errorf("cannot write %s: %w", name, bare(err))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -50,11 +51,70 @@ func (a *app) wantsJSON() bool {
 
 // printJSON writes one object to standard output.
 func (a *app) printJSON(v any) {
-	e := json.NewEncoder(a.out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
+	if err := writeJSON(a.out, v); err != nil {
 		panic(fmt.Sprintf("cli: a report can't be encoded: %v", err))
+	}
+}
+
+// writeJSON writes an object, indented. The encoder's own indenting would hold it twice
+// more in memory, and that of a thousand spaces is large.
+func writeJSON(w *bufio.Writer, v any) error {
+	e := json.NewEncoder(&indenter{w: w})
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// indenter breaks compact JSON into lines as it passes. Writing to a bufio.Writer, it
+// leaves errors to the flush.
+type indenter struct {
+	w      *bufio.Writer
+	depth  int
+	quoted bool // in a string
+	escape bool // after its backslash
+	opened bool // after a bracket, before anything in it
+}
+
+func (i *indenter) Write(p []byte) (int, error) {
+	for _, c := range p {
+		i.put(c)
+	}
+	return len(p), nil
+}
+
+func (i *indenter) put(c byte) {
+	if i.quoted {
+		i.w.WriteByte(c)
+		i.quoted = i.escape || c != '"'
+		i.escape = !i.escape && c == '\\'
+		return
+	}
+	closing := c == '}' || c == ']'
+	switch {
+	case closing:
+		i.depth--
+		if !i.opened {
+			i.line()
+		}
+	case i.opened:
+		i.line()
+	}
+	i.opened = c == '{' || c == '['
+	i.quoted = c == '"'
+	i.w.WriteByte(c)
+	switch {
+	case i.opened:
+		i.depth++
+	case c == ',':
+		i.line()
+	case c == ':':
+		i.w.WriteByte(' ')
+	}
+}
+
+func (i *indenter) line() {
+	i.w.WriteByte('\n')
+	for range i.depth {
+		i.w.WriteString("  ")
 	}
 }
 

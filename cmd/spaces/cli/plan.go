@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 
@@ -126,13 +126,10 @@ func (a *app) warn(plan *reconcile.Plan, p *project) {
 
 // save keeps a plan's record.
 func (a *app) save(name string, plan *reconcile.Plan) error {
-	b, err := json.MarshalIndent(plan.Record(), "", "  ")
-	if err != nil {
-		return fmt.Errorf("cannot encode the plan: %w", err)
-	}
-	path := a.path(name)
-	if err := replaceFile(path, append(b, '\n'), newFileMode); err != nil {
-		return fmt.Errorf("cannot keep the plan in %s: %w", name, err)
+	record := plan.Record()
+	write := func(w *bufio.Writer) error { return writeJSON(w, record) }
+	if err := replaceFile(a.path(name), newFileMode, write); err != nil {
+		return fmt.Errorf("cannot keep the plan in %s: %w", name, bare(err))
 	}
 	if !a.json {
 		fmt.Fprintf(a.out, "\nKept in %s: `spaces apply %s` does this, unless something moves.\n", name, filepath.ToSlash(name))

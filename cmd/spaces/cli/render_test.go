@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -131,5 +133,28 @@ func TestColourOnlyWhereItIsWanted(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Reports are indented as encoding/json does it, without its copies.
+func TestIndenter(t *testing.T) {
+	v := map[string]any{
+		"a": []any{}, "b": map[string]any{}, "c": []any{1, "x", nil, true, []any{[]any{}}},
+		"d": map[string]any{"e": `a "quoted, {string}": \\`, "f": "→ <&>"}, `"`: "\\",
+	}
+	var got, want bytes.Buffer
+	w := bufio.NewWriter(&got)
+	if err := writeJSON(w, v); err != nil {
+		t.Fatal(err)
+	}
+	w.Flush()
+	e := json.NewEncoder(&want)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != want.String() {
+		t.Errorf("got\n%s\nwant\n%s", got.String(), want.String())
 	}
 }

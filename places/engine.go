@@ -167,9 +167,12 @@ func checkSocket(ctx context.Context, endpoint, path string) error {
 
 // check asks the engine what it is and fills in what it can do.
 func (e *Engine) check(ctx context.Context, o OpenOptions) error {
-	if _, err := e.docker.Ping(ctx); err != nil {
+	ping, err := e.docker.Ping(ctx)
+	if err != nil {
 		return e.noEngine(ctx, err)
 	}
+	// Or the client would ask once more before its first request.
+	e.docker.NegotiateAPIVersionPing(ping)
 	version, err := e.docker.ServerVersion(ctx)
 	if err != nil {
 		return e.noEngine(ctx, err)

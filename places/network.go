@@ -1,6 +1,7 @@
 package places
 
 import (
+	"maps"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -21,8 +22,8 @@ func networkOptions(n reconcile.Network) network.CreateOptions {
 	o := network.CreateOptions{
 		Driver:   n.Driver,
 		Internal: n.Internal,
-		Options:  n.Options,
-		Labels:   n.Labels,
+		Options:  maps.Clone(n.Options),
+		Labels:   maps.Clone(n.Labels),
 	}
 	if n.Subnet != "" || n.IPRange != "" {
 		o.IPAM = &network.IPAM{Driver: network.NetworkDefault, Config: []network.IPAMConfig{{Subnet: n.Subnet, IPRange: n.IPRange}}}
@@ -31,7 +32,7 @@ func networkOptions(n reconcile.Network) network.CreateOptions {
 }
 
 func volumeOptions(v reconcile.Volume) volume.CreateOptions {
-	return volume.CreateOptions{Name: v.Name, Driver: v.Driver, DriverOpts: v.Options, Labels: v.Labels}
+	return volume.CreateOptions{Name: v.Name, Driver: v.Driver, DriverOpts: maps.Clone(v.Options), Labels: maps.Clone(v.Labels)}
 }
 
 func networkLeaves(d defaults) []leaf {

@@ -93,13 +93,17 @@ func (c *carry) approve(ctx context.Context, v *view) (done bool, err error) {
 	bars := barred(v.plan, true)
 	// With --auto-approve, the plan that is made under the lock is the one to be shown.
 	asks := !c.auto && c.saved == nil
-	if len(bars) > 0 || !v.plan.HasChanges() || asks {
+	nothing := !v.plan.HasChanges()
+	if nothing && c.takeOver {
+		return false, nil // to record whose the project is takes the lock
+	}
+	if len(bars) > 0 || nothing || asks {
 		c.present(v.plan, nil)
 	}
 	switch {
 	case len(bars) > 0:
 		return false, c.refused(bars)
-	case !v.plan.HasChanges():
+	case nothing:
 		return true, c.left(v.plan)
 	case !asks:
 		return false, nil
@@ -126,19 +130,20 @@ func (c *carry) locked(ctx context.Context, aborted <-chan struct{}, e Places, a
 	if err != nil {
 		return err
 	}
-	if c.auto || c.saved != nil {
+	nothing := !v.plan.HasChanges()
+	if c.auto || c.saved != nil || nothing {
 		c.present(v.plan, nil)
 	}
 	if bars := barred(v.plan, true); len(bars) > 0 {
 		return c.refused(bars)
 	}
-	if !v.plan.HasChanges() {
-		return c.left(v.plan)
-	}
-	if p.folder != "" {
+	if p.folder != "" && (!nothing || c.takeOver) {
 		if err := p.root.SetAppliedFrom(p.folder); err != nil {
 			return err
 		}
+	}
+	if nothing {
+		return c.left(v.plan)
 	}
 	return c.carryOut(ctx, aborted, e, v)
 }
@@ -150,7 +155,7 @@ func (c *carry) again(ctx context.Context, e Places, approved *view) (*view, err
 	if err != nil {
 		return nil, err
 	}
-	if !c.auto {
+	if !c.auto || c.saved != nil {
 		if err := stale(approved.plan.Record().Moved(v.plan.Record()), "it was approved"); err != nil {
 			return nil, err
 		}

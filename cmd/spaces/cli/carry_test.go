@@ -102,6 +102,13 @@ func TestApprovedPlanThatMoved(t *testing.T) {
 		t.Errorf("steps ran: %v", w.engine.steps)
 	}
 
+	// A plan that was reviewed before is no less approved for not asking.
+	w = newWorld(t, "main.hcl", small)
+	w.want(0, "plan", "--out", "review.json")
+	w.engine.looks, w.engine.onLook = 0, moves
+	w.want(3, "apply", "--auto-approve", "review.json")
+	says(t, w.err.String(), "Error: plan-stale", `step "create space.web" is gone`)
+
 	// Nobody read the first of two plans when nobody was asked.
 	w = newWorld(t, "main.hcl", small)
 	w.engine.onLook = moves
@@ -303,6 +310,14 @@ func TestAppliedFromElsewhere(t *testing.T) {
 		t.Errorf("steps %v, want %v", other.engine.steps, want)
 	}
 	other.want(0, "destroy", "--auto-approve") // it is this folder's now
+
+	// A project changes hands without anything else to do, too.
+	w.engine.actual.Containers = []reconcile.ObservedContainer{w.running("web")}
+	w.want(3, "destroy", "--auto-approve")
+	w.engine.actual.Containers = nil
+	w.want(0, "destroy", "--take-over")
+	w.engine.actual.Containers = []reconcile.ObservedContainer{w.running("web")}
+	w.want(0, "destroy", "--auto-approve")
 }
 
 func TestDestroyWithoutFiles(t *testing.T) {

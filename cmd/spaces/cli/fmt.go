@@ -12,10 +12,11 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
+
+	"spaces/schema"
 )
 
 type fmtFlags struct{ check, diff bool }
@@ -151,7 +152,7 @@ func modeOf(path string) (fs.FileMode, error) {
 
 // canonical formats a source that parses.
 func canonical(src []byte, name string) ([]byte, hcl.Diagnostics) {
-	if _, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos); diags.HasErrors() {
+	if diags := schema.CheckSyntax(src, name); diags.HasErrors() {
 		return nil, diags
 	}
 	return hclwrite.Format(src), nil

@@ -107,10 +107,11 @@ func writeDiagnostics(w io.Writer, columns int, colour bool, diags hcl.Diagnosti
 
 // withContext lets a diagnostic name the block that it is in, where the file parses.
 func withContext(src []byte, name string) *hcl.File {
-	if file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos); !diags.HasErrors() {
-		return file
+	if schema.CheckSyntax(src, name).HasErrors() {
+		return &hcl.File{Bytes: src}
 	}
-	return &hcl.File{Bytes: src}
+	file, _ := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+	return file
 }
 
 // rangeOf is an origin as hcl has it, nil for a default's.

@@ -150,9 +150,8 @@ func diagNumberTooLong(r hcl.Range) *hcl.Diagnostic {
 		fmt.Sprintf("A number has at most %d digits and an exponent of at most %d.", maxNumber, maxExponent-1))
 }
 
-func diagNumberTooLarge(r hcl.Range) *hcl.Diagnostic {
-	return problem("number-too-large", "Number is too large", at(r),
-		fmt.Sprintf("The value holds a number of more than %d digits, which nothing needs.", maxBits*3/10))
+func diagValueTooLarge(err error, r hcl.Range) *hcl.Diagnostic {
+	return problem("value-too-large", "Value is too large", at(r), upperFirst(err.Error())+".")
 }
 
 // Shape.

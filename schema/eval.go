@@ -24,6 +24,7 @@ func (l *loader) compute() {
 		if t.root == "local" {
 			local := l.locals[t.name]
 			local.value = l.eval(local.attr.Expr, nil)
+			local.weight, _ = checkValue(local.value)
 			continue
 		}
 		l.instantiate(l.objects[t.root][t.name])
@@ -174,16 +175,21 @@ func (l *loader) eval(expr hclsyntax.Expression, inst *instance) cty.Value {
 	case info.done:
 		return info.value
 	}
+	if info.weight(l) > maxMentions {
+		l.report(diagValueTooLarge(errTooLarge, expr.Range()))
+		info.value, info.done = cty.DynamicVal, true
+		return info.value
+	}
 	ctx := l.context(info, inst)
 	v, diags := expr.Value(ctx)
 	for _, diag := range diags {
 		l.report(l.explain(expr, diag, ctx))
 	}
-	if !diags.HasErrors() && hugeNumber(v) {
-		diags = append(diags, diagNumberTooLarge(expr.Range()))
-		l.report(diags[len(diags)-1])
-	}
 	if diags.HasErrors() {
+		v = cty.DynamicVal
+	}
+	if _, err := checkValue(v); err != nil {
+		l.report(diagValueTooLarge(err, expr.Range()))
 		v = cty.DynamicVal
 	}
 	if !info.each {

@@ -106,8 +106,9 @@ type instance struct {
 
 // local is one attribute of a locals block.
 type local struct {
-	attr  *hclsyntax.Attribute
-	value cty.Value
+	attr   *hclsyntax.Attribute
+	value  cty.Value
+	weight int
 }
 
 func (l *loader) report(diags ...*hcl.Diagnostic) {

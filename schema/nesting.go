@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"errors"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -17,32 +18,32 @@ const (
 	// exponent can stand for more digits than memory holds.
 	maxNumber   = 64
 	maxExponent = 4 // "e400", say
-	// maxBits bounds the numbers that expressions come to.
-	maxBits = 1 << 12
 )
 
-// hugeNumber reports whether a value holds a number that would take pages to write out.
-// To write one out is what anything does that turns it into a string.
-func hugeNumber(v cty.Value) bool {
+// checkValue refuses what an expression came to if it is too heavy or too deep to be
+// walked and written out: a few lines can double a value forty times.
+func checkValue(v cty.Value) (weight int, err error) {
+	left := maxWeight
+	if err := weigh(v, &left); err != nil {
+		return 0, err
+	}
+	if deeper(v, maxNesting) {
+		return 0, errors.New("the value is nested too deeply")
+	}
+	return maxWeight - left, nil
+}
+
+// deeper reports whether a value holds values in more than so many levels.
+func deeper(v cty.Value, levels int) bool {
 	v, _ = v.Unmark()
-	ty := v.Type()
-	if !v.IsKnown() || v.IsNull() {
+	if !v.CanIterateElements() || v.IsNull() {
 		return false
 	}
-	switch {
-	case ty == cty.Number:
-		exponent := v.AsBigFloat().MantExp(nil)
-		return exponent > maxBits || exponent < -maxBits || v.AsBigFloat().IsInf()
-	case ty.IsPrimitiveType(), ty.IsCapsuleType():
-		return false
-	case ty.IsCollectionType() && ty.ElementType().IsPrimitiveType() && ty.ElementType() != cty.Number:
-		return false
-	}
-	if !v.CanIterateElements() {
-		return false
+	if levels == 0 {
+		return true
 	}
 	for it := v.ElementIterator(); it.Next(); {
-		if _, element := it.Element(); hugeNumber(element) {
+		if _, element := it.Element(); deeper(element, levels-1) {
 			return true
 		}
 	}

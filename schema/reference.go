@@ -184,7 +184,7 @@ const (
 // blockTexts are the blocks and attributes in the order that a reader meets them. What
 // is there, and what must be given, is said by the tables of spec.go alone.
 var blockTexts = []blockText{
-	{"", "The top of a file. Each of these stands once in all the files of a folder.", []attrText{
+	{"", "These stand at the top of a file, each once in all the files of a folder.", []attrText{
 		{"project", typeString, "", "The unit of ownership, and the first word of the name of every container, network and volume. A renamed project is a new one."},
 		{"data_root", "path of the host", "`$XDG_STATE_HOME/spaces/<project>`", "Where the project keeps its state on this host. `--data-root` and `SPACES_DATA_ROOT` win over it."},
 	}},

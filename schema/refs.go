@@ -68,13 +68,32 @@ func (t target) String() string { return t.root + "." + t.name }
 
 // exprInfo is what is known of an expression before it is evaluated.
 type exprInfo struct {
-	targets []target // sorted, each once
-	each    bool     // mentions each
-	path    bool     // mentions path
-	bad     bool     // mentions a name that doesn't exist, which has been reported
+	targets  []target       // sorted, each once
+	mentions map[target]int // how often each is mentioned
+	each     bool           // mentions each
+	path     bool           // mentions path
+	bad      bool           // mentions a name that doesn't exist, which has been reported
 	// value is the outcome, kept where it is the same for each instance.
 	value cty.Value
 	done  bool
+}
+
+// maxMentions bounds what an expression mentions, each value as often as it is
+// mentioned: a template holds a copy for every time.
+const maxMentions = 4 * maxWeight
+
+// weight is that of all values the expression mentions.
+func (info *exprInfo) weight(l *loader) int {
+	sum := 0
+	for t, times := range info.mentions {
+		switch t.root {
+		case "var":
+			sum += l.variables[t.name].weight * times
+		case "local":
+			sum += l.locals[t.name].weight * times
+		}
+	}
+	return sum
 }
 
 // resolve looks up the names that every expression mentions.
@@ -118,7 +137,7 @@ func (l *loader) resolveBody(body *hclsyntax.Body, each bool) {
 func (l *loader) resolveExpr(expr hclsyntax.Expression, each bool) {
 	info := &exprInfo{}
 	l.exprs[expr] = info
-	seen := map[target]bool{}
+	seen := map[target]int{}
 	for _, traversal := range hclsyntax.Variables(expr) {
 		t, diag := l.resolveTraversal(traversal, each)
 		switch {
@@ -132,9 +151,10 @@ func (l *loader) resolveExpr(expr hclsyntax.Expression, each bool) {
 		case t.name == "":
 			info.bad = true // not known to exist, in a folder that isn't known whole
 		default:
-			seen[t] = true
+			seen[t]++
 		}
 	}
+	info.mentions = seen
 	info.targets = slices.SortedFunc(maps.Keys(seen), func(a, b target) int {
 		return compareStrings(a.root, b.root, a.name, b.name)
 	})

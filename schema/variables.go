@@ -30,8 +30,9 @@ type variable struct {
 	// broken is set when the block or the value is wrong; the value is then unknown.
 	broken bool
 
-	value cty.Value
-	from  string
+	value  cty.Value
+	weight int
+	from   string
 }
 
 // given is one value that something outside the configuration files gives.
@@ -202,8 +203,8 @@ func (l *loader) setVariable(v *variable, values map[string]given) {
 		val = v.defaults.Apply(val)
 	}
 	val, err := convert.Convert(val, v.ty)
-	if err == nil && hugeNumber(val) {
-		err = errors.New("a number is too large")
+	if err == nil {
+		v.weight, err = checkValue(val)
 	}
 	if err != nil {
 		l.report(diagVariableType(v.name, from, conversionFault(err), l.shown(v, where)))

@@ -217,6 +217,30 @@ func (a *Applier) removeNetwork(ctx context.Context, name string) error {
 	return nil
 }
 
+// sameNetwork makes sure that a network is the one that the plan saw or this apply made.
+func (a *Applier) sameNetwork(ctx context.Context, name string) error {
+	got, err := a.findNetwork(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case got == nil:
+		return &MovedError{What: networkKey(name), How: "there is none"}
+	}
+	return a.seen.check(networkKey(name), networkRevision(*got))
+}
+
+// sameVolume does so for a volume.
+func (a *Applier) sameVolume(ctx context.Context, name string) error {
+	got, err := a.findVolume(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case got == nil:
+		return &MovedError{What: volumeKey(name), How: "there is none"}
+	}
+	return a.seen.check(volumeKey(name), volumeRevision(*got))
+}
+
 // nobodyOn makes sure that a network is empty. The engine itself looks at running
 // containers alone, and would leave a stopped one with a place on no network
 // (docker/compose#5745).

@@ -37,6 +37,7 @@ func testApplier(t *testing.T, open func(testing.TB) *lab) {
 		"volumes":     testVolumes,
 		"directories": testDirectories,
 		"create":      testCreate,
+		"references":  testReferences,
 		"in place":    testInPlace,
 		"removal":     testRemoval,
 		"moved":       testMoved,
@@ -441,7 +442,7 @@ func testCreate(t *testing.T, w *workbench) {
 		if !got.State.Running || got.Config.Labels[reconcile.LabelApplied] == "" {
 			t.Errorf("state %+v, labels %v", got.State, got.Config.Labels)
 		}
-		fails[*MovedError](t, w.applierBefore(), reconcile.CreateSpace{Container: c})
+		fails[*MovedError](t, w.applier(), reconcile.CreateSpace{Container: c})
 		// It is healthy a second later; who depends on it waits for that.
 		user := w.asked("user", first)
 		w.do(t, w.applier(), reconcile.CreateSpace{Container: user, WaitFor: []string{c.Name}})
@@ -519,6 +520,25 @@ func testCreate(t *testing.T, w *workbench) {
 		}
 		w.drop(t, c.Name)
 	})
+}
+
+// What a container would be put on, or given, has to be what the plan saw.
+func testReferences(t *testing.T, w *workbench) {
+	n := w.network(t, "mine")
+	a := w.applier()
+	must(t, w.docker.NetworkRemove(t.Context(), n))
+	c := w.asked("refers", n)
+	fails[*MovedError](t, a, reconcile.CreateSpace{Container: c})
+	if _, err := w.docker.NetworkCreate(t.Context(), n, network.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	fails[*MovedError](t, a, reconcile.CreateSpace{Container: c})
+	c = w.asked("refers", w.network(t, "mine2"))
+	c.Mounts["/data"] = reconcile.Mount{Type: "volume", Source: w.name("never made")}
+	fails[*MovedError](t, w.applier(), reconcile.CreateSpace{Container: c})
+	if w.look(t, c.Name) != nil {
+		t.Error("it was made")
+	}
 }
 
 func testInPlace(t *testing.T, w *workbench) {
@@ -761,7 +781,7 @@ func freePort(t *testing.T) string {
 }
 
 func testRollback(t *testing.T, w *workbench) {
-	n := w.makeNetwork(t, "back", false) // an internal one publishes no port
+	n, second := w.makeNetwork(t, "back", false), w.network(t, "back2") // an internal one publishes no port
 	c := w.asked("stays", n)
 	port := freePort(t)
 	stranger := w.stranger(t, w.name("port-holder"), &container.HostConfig{
@@ -776,9 +796,9 @@ func testRollback(t *testing.T, w *workbench) {
 		"port taken": func(s *reconcile.ReplaceSpace) {
 			s.Container.Publish = map[string]string{"80/tcp": "127.0.0.1:" + port}
 		},
-		"missing network": func(s *reconcile.ReplaceSpace) {
+		"network that refuses": func(s *reconcile.ReplaceSpace) {
 			s.Container.Networks = maps.Clone(s.Container.Networks)
-			s.Container.Networks[w.name("nowhere")] = reconcile.Endpoint{}
+			s.Container.Networks[second] = reconcile.Endpoint{Address: "203.0.113.7"}
 		},
 		"not as asked":     func(s *reconcile.ReplaceSpace) { s.Container.ImageID = "sha256:" + strings.Repeat("0", 64) },
 		"waits for nobody": func(s *reconcile.ReplaceSpace) { s.WaitFor = []string{w.name("nobody")} },

@@ -12,6 +12,7 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
 
 	"spaces/reconcile"
@@ -42,7 +43,7 @@ func (a *Applier) createSpace(ctx context.Context, s reconcile.CreateSpace) erro
 	if err := a.vacant(ctx, name); err != nil {
 		return err
 	}
-	asked, err := a.withImage(ctx, s.Container)
+	asked, err := a.prepare(ctx, s.Container)
 	if err != nil {
 		return err
 	}
@@ -70,6 +71,31 @@ func (a *Applier) vacant(ctx context.Context, name string) error {
 		return a.waitGone(ctx, got.ID, name)
 	}
 	return a.appeared("container", name, got.Config.Labels)
+}
+
+// prepare makes sure that what a container refers to by name is still what the plan
+// saw, or what this apply made: a stranger's network of that name would give access that
+// nobody reviewed, and for a volume that is gone the engine would make one without a
+// word. It returns the container with what its image brings.
+func (a *Applier) prepare(ctx context.Context, c reconcile.Container) (reconcile.Container, error) {
+	for _, name := range slices.Sorted(maps.Keys(c.Networks)) {
+		if isPredefined(name) {
+			continue
+		}
+		if err := a.sameNetwork(ctx, name); err != nil {
+			return c, err
+		}
+	}
+	for _, target := range slices.Sorted(maps.Keys(c.Mounts)) {
+		m := c.Mounts[target]
+		if m.Type != string(mount.TypeVolume) {
+			continue
+		}
+		if err := a.sameVolume(ctx, m.Source); err != nil {
+			return c, err
+		}
+	}
+	return a.withImage(ctx, c)
 }
 
 // withImage adds what an image brings to a container that the plan could not know it

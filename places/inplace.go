@@ -68,6 +68,9 @@ func (a *Applier) connectSpace(ctx context.Context, s reconcile.ConnectSpace) er
 	if err != nil {
 		return err
 	}
+	if err := a.sameNetwork(ctx, s.Network); err != nil {
+		return err
+	}
 	if err := a.connect(ctx, c.ID, s.Name, s.Network, s.Endpoint); err != nil {
 		return errors.Join(err, a.remember(ctx, c.ID))
 	}

@@ -64,7 +64,7 @@ func (a *Applier) replaceSpace(ctx context.Context, s reconcile.ReplaceSpace) er
 			return err
 		}
 	}
-	asked, err := a.withImage(ctx, s.Container)
+	asked, err := a.prepare(ctx, s.Container)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (r *replacement) swap(ctx context.Context, asked reconcile.Container, waitF
 	if err := r.stop(ctx, r.old, nil); err != nil {
 		return err
 	}
-	if err := r.rename(ctx, r.old.ID, r.name, r.name+reconcile.SuffixOld); err != nil {
+	if err := r.moveAside(ctx); err != nil {
 		return err
 	}
 	if err := r.rename(ctx, r.newID, r.name+reconcile.SuffixNew, r.name); err != nil {
@@ -111,6 +111,15 @@ func (r *replacement) swap(ctx context.Context, asked reconcile.Container, waitF
 	}
 	r.seen.container(now)
 	return nil
+}
+
+// moveAside takes the name from the old container. One that the engine removes as soon
+// as it stops, which is never how we made it, takes its name with it.
+func (r *replacement) moveAside(ctx context.Context) error {
+	if r.old.HostConfig.AutoRemove && r.old.active() {
+		return r.waitGone(ctx, r.old.ID, r.name)
+	}
+	return r.rename(ctx, r.old.ID, r.name, r.name+reconcile.SuffixOld)
 }
 
 // rollBack puts the old container back as it was. It goes by what it finds, not by

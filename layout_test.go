@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"cmd":               {"cmd", "places", "reconcile", "schema", "gatekeeper", "codetransfer"},
 	"testscripts":       {"cmd", "places", "reconcile", "schema"},
 	"examples":          {"cmd", "places", "reconcile", "schema"},
+	"docs":              {"cmd", "schema", "reconcile"},
 }
 
 // outside says which packages of others stay in which folders.

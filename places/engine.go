@@ -54,6 +54,7 @@ type OpenOptions struct {
 // use.
 type Engine struct {
 	docker   *client.Client
+	reads    *http.Client // for engineReader
 	endpoint string
 	features reconcile.Engine
 	defaults defaults
@@ -83,9 +84,9 @@ func Open(ctx context.Context, endpoint string, o OpenOptions) (*Engine, error) 
 	if err != nil {
 		return nil, fmt.Errorf("cannot use endpoint %s: %w", endpoint, err)
 	}
-	e := &Engine{docker: docker, endpoint: endpoint}
+	e := &Engine{docker: docker, reads: newReadClient(path), endpoint: endpoint}
 	if err := e.check(ctx, o); err != nil {
-		_ = docker.Close()
+		_ = e.Close()
 		return nil, err
 	}
 	return e, nil
@@ -95,24 +96,28 @@ func Open(ctx context.Context, endpoint string, o OpenOptions) (*Engine, error) 
 func (e *Engine) Features() reconcile.Engine { return e.features }
 
 // Close lets go of idle connections. The engine stays usable.
-func (e *Engine) Close() error { return e.docker.Close() }
+func (e *Engine) Close() error {
+	e.reads.CloseIdleConnections()
+	return e.docker.Close()
+}
 
 // dial makes the client, which connects when it is first used. Nothing of the
 // environment is read.
 func dial(endpoint string) (*client.Client, error) {
 	return client.NewClientWithOpts(
-		client.WithHTTPClient(&http.Client{
-			Transport: &http.Transport{
-				MaxIdleConns:        idleConnections,
-				MaxIdleConnsPerHost: idleConnections,
-				IdleConnTimeout:     30 * time.Second,
-				// No limit on connections in use: waits and event streams hold theirs.
-			},
-			CheckRedirect: client.CheckRedirect,
-		}),
-		client.WithHost(endpoint),
+		client.WithHTTPClient(&http.Client{Transport: newTransport(), CheckRedirect: client.CheckRedirect}),
+		client.WithHost(endpoint), // sets how the transport dials
 		client.WithAPIVersionNegotiation(),
 	)
+}
+
+func newTransport() *http.Transport {
+	return &http.Transport{
+		MaxIdleConns:        idleConnections,
+		MaxIdleConnsPerHost: idleConnections,
+		IdleConnTimeout:     30 * time.Second,
+		// No limit on connections in use: waits and event streams hold theirs.
+	}
 }
 
 func socketPath(endpoint string) (string, error) {
@@ -453,9 +458,12 @@ func isTimeout(err error) bool {
 // the caller, nor an engine's own answer that it can't.
 func IsTransient(err error) bool {
 	var refusal *reconcile.Refusal
+	var unreachable *unreachableError
 	switch {
 	case err == nil, errors.As(err, &refusal), errors.Is(err, context.Canceled):
 		return false
+	case errors.As(err, &unreachable):
+		return true
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err), client.IsErrConnectionFailed(err), cerrdefs.IsUnavailable(err):
 		return true
 	}

@@ -1,7 +1,9 @@
 package places
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,8 +15,6 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/network"
-	"github.com/docker/docker/api/types/volume"
-	"github.com/docker/docker/client"
 	"golang.org/x/sync/errgroup"
 
 	"spaces/reconcile"
@@ -23,15 +23,6 @@ import (
 // inspectors is how many objects are inspected at once. An engine answers from memory,
 // so more only queue there.
 const inspectors = 4
-
-// reader is what of the client an Observer has: nothing that writes.
-type reader interface {
-	ContainerList(context.Context, container.ListOptions) ([]container.Summary, error)
-	ContainerInspectWithRaw(ctx context.Context, id string, size bool) (container.InspectResponse, []byte, error)
-	ImageInspect(ctx context.Context, ref string, o ...client.ImageInspectOption) (image.InspectResponse, error)
-	NetworkList(context.Context, network.ListOptions) ([]network.Inspect, error)
-	VolumeList(context.Context, volume.ListOptions) (volume.ListResponse, error)
-}
 
 // Observer reads an engine. It has no method that changes anything, and sends nothing
 // but GET and HEAD. It is safe for concurrent use.
@@ -45,7 +36,7 @@ type Observer struct {
 
 // Observer returns what may read the engine and do no more.
 func (e *Engine) Observer() *Observer {
-	return &Observer{engine: e.docker, features: e.features, defaults: e.defaults, proc: "/proc"}
+	return &Observer{engine: engineReader{e.docker, e.reads}, features: e.features, defaults: e.defaults, proc: "/proc"}
 }
 
 // Query is what to look at.
@@ -86,6 +77,7 @@ func (o *Observer) inspect(ctx context.Context, q Query) (_ reconcile.Actual, va
 		converter: newConverter(o.features, o.defaults, l.world()),
 		images:    map[string]reconcile.ImageFacts{},
 		raw:       map[string]imageExtras{},
+		buffers:   sync.Pool{New: func() any { return new(bytes.Buffer) }},
 	}
 	observed, err := s.containers(ctx, l.containers)
 	if err != nil {
@@ -107,6 +99,7 @@ type survey struct {
 	*Observer
 	query     Query
 	converter *converter
+	buffers   sync.Pool // of *bytes.Buffer, as many as there are inspectors
 
 	mu       sync.Mutex
 	images   map[string]reconcile.ImageFacts
@@ -155,22 +148,82 @@ func (s *survey) containers(ctx context.Context, all []listed) ([]reconcile.Obse
 	return out, nil
 }
 
+// inspected is a container as the engine tells it, without what no rule compares: most
+// of a thousand containers' JSON is never decoded.
+type inspected struct {
+	ID, Name, Image string
+	State           *struct {
+		Status   container.ContainerState
+		Running  bool
+		Pid      int
+		ExitCode int
+		Health   *struct{ Status container.HealthStatus }
+	}
+	Config          *container.Config
+	HostConfig      *container.HostConfig
+	Mounts          []container.MountPoint
+	NetworkSettings *struct {
+		Networks map[string]*network.EndpointSettings
+	}
+}
+
+// response is the same as the client would have decoded it.
+func (in *inspected) response() container.InspectResponse {
+	out := container.InspectResponse{
+		ContainerJSONBase: &container.ContainerJSONBase{
+			ID: in.ID, Name: in.Name, Image: in.Image, HostConfig: in.HostConfig,
+			State: &container.State{
+				Status: in.State.Status, Running: in.State.Running, Pid: in.State.Pid, ExitCode: in.State.ExitCode,
+			},
+		},
+		Config: in.Config,
+		Mounts: in.Mounts,
+	}
+	if h := in.State.Health; h != nil {
+		out.State.Health = &container.Health{Status: h.Status}
+	}
+	if n := in.NetworkSettings; n != nil {
+		out.NetworkSettings = &container.NetworkSettings{Networks: n.Networks}
+	}
+	return out
+}
+
 // one inspects a container; nil if it is gone.
 func (s *survey) one(ctx context.Context, id string) (*reconcile.ObservedContainer, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	in, raw, err := s.engine.ContainerInspectWithRaw(ctx, id, false)
-	switch {
+	buffer := s.buffers.Get().(*bytes.Buffer)
+	defer s.buffers.Put(buffer)
+	switch err := s.read(ctx, id, buffer); {
 	case cerrdefs.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("container %s: %w", shortID(id), err)
-	case in.ContainerJSONBase == nil || in.Config == nil || in.HostConfig == nil || in.State == nil:
+	}
+	var in inspected
+	if err := json.Unmarshal(buffer.Bytes(), &in); err != nil {
+		return nil, fmt.Errorf("container %s: %w", shortID(id), err)
+	}
+	if in.ID == "" || in.Config == nil || in.HostConfig == nil || in.State == nil {
 		return nil, fmt.Errorf("container %s: the engine told only a part of it", shortID(id))
 	}
-	c := s.converter.observed(in, raw)
+	c := s.converter.observed(in.response(), buffer.Bytes())
 	s.compareMounts(&c, in.State.Pid)
 	return &c, nil
+}
+
+// read fetches a container's JSON.
+func (s *survey) read(ctx context.Context, id string, into *bytes.Buffer) error {
+	body, err := s.engine.get(ctx, "/containers/"+id+"/json", nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close() //nolint:errcheck // only read
+	into.Reset()
+	if _, err := into.ReadFrom(body); err != nil {
+		return &unreachableError{err}
+	}
+	return nil
 }
 
 // observed converts a container with its state.

@@ -2,7 +2,9 @@ package places
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -62,13 +64,8 @@ func (o *Observer) list(ctx context.Context) (listing, error) {
 	var l listing
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		all, err := o.engine.ContainerList(ctx, container.ListOptions{All: true})
-		if err != nil {
+		if err := o.listContainers(ctx, &l); err != nil {
 			return fmt.Errorf("containers: %w", err)
-		}
-		l.containers = make([]listed, 0, len(all))
-		for _, s := range all {
-			l.containers = append(l.containers, summarised(s))
 		}
 		return nil
 	})
@@ -89,14 +86,61 @@ func (o *Observer) list(ctx context.Context) (listing, error) {
 	return l, group.Wait()
 }
 
-func summarised(s container.Summary) listed {
-	c := listed{id: s.ID, imageID: s.ImageID, owner: labelOwner(s.Labels)}
-	// A container that links to another gives it a second name, "/this/alias".
-	for _, name := range s.Names {
+// summary is what is read of a container in the list.
+type summary struct {
+	ID              string
+	Names           []string
+	ImageID         string
+	Labels          map[string]string
+	State           string
+	NetworkSettings *struct {
+		Networks map[string]*struct{ NetworkID string }
+	}
+	Mounts []struct {
+		Type mount.Type
+		Name string
+	}
+}
+
+// listContainers reads the list one by one, as it comes: whole, it may be larger than
+// all the rest of the program.
+func (o *Observer) listContainers(ctx context.Context, l *listing) error {
+	body, err := o.engine.get(ctx, "/containers/json", url.Values{"all": {"1"}})
+	if err != nil {
+		return err
+	}
+	defer body.Close() //nolint:errcheck // only read
+	list := json.NewDecoder(body)
+	if _, err := list.Token(); err != nil {
+		return err
+	}
+	for list.More() {
+		var s summary
+		if err := list.Decode(&s); err != nil {
+			return err
+		}
+		l.containers = append(l.containers, s.listed())
+	}
+	_, err = list.Token()
+	return err
+}
+
+// summarised is what is kept of a container that the client listed.
+func summarised(s container.Summary) listed { return listed{id: s.ID, name: ownName(s.Names)} }
+
+// ownName is a container's name. One that links to another gives that a second name,
+// "/this/alias".
+func ownName(names []string) string {
+	for _, name := range names {
 		if name = strings.TrimPrefix(name, "/"); !strings.Contains(name, "/") {
-			c.name = name
+			return name
 		}
 	}
+	return ""
+}
+
+func (s summary) listed() listed {
+	c := listed{id: s.ID, name: ownName(s.Names), imageID: s.ImageID, owner: labelOwner(s.Labels)}
 	switch reconcile.State(s.State) {
 	case reconcile.StateRunning, reconcile.StatePaused, reconcile.StateRestarting:
 		c.running = true

@@ -50,10 +50,11 @@ func networkRevision(in network.Inspect) string {
 	return digestParts(in.ID, in.Name, in.Driver, in.Internal, in.EnableIPv6, in.Attachable, in.IPAM, in.Options, in.Labels)
 }
 
-// volumeRevision is a digest of what a volume is. It has no id; when it was created
-// tells it from one made again.
+// volumeRevision is a digest of what a volume is. It has no id, and CreatedAt is no help
+// to tell it from one made again: the engine reads that from the volume's directory,
+// where it changes with each file that a space makes or removes.
 func volumeRevision(in volume.Volume) string {
-	return digestParts(in.CreatedAt, in.Name, in.Driver, in.Options, in.Labels)
+	return digestParts(in.Name, in.Driver, in.Options, in.Labels)
 }
 
 // digestParts is a digest of values as JSON, one to a line.

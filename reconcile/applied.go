@@ -70,14 +70,21 @@ const (
 	appliedReadable appliedState = iota
 	// appliedOtherKey: made with a key we don't have; nothing can be compared.
 	appliedOtherKey
-	// appliedForged: it says our key made it, and that isn't so.
+	// appliedForged: it says our key made it, and that isn't so; or no key made it.
 	appliedForged
 )
 
 func parseApplied(d Digester, label string) (applied, appliedState) {
 	parts := strings.Split(label, ":")
-	if d == nil || len(parts) != 4 || parts[0] != appliedVersion || parts[1] != d.KeyID() {
+	switch {
+	case d == nil:
 		return applied{}, appliedOtherKey
+	case len(parts) < 2:
+		return applied{}, appliedForged // apply never makes a container without the label
+	case parts[0] != appliedVersion || parts[1] != d.KeyID():
+		return applied{}, appliedOtherKey
+	case len(parts) != 4:
+		return applied{}, appliedForged
 	}
 	body := parts[2]
 	if parts[3] != mac(d, body) {

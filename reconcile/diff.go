@@ -57,8 +57,9 @@ type world struct {
 	networks     map[string]*ObservedNetwork
 	volumes      map[string]*ObservedVolume
 
-	// imageItem and imageID say, by reference, what makes an image and what it will be.
-	imageItem map[string]string
+	// imageItem is what makes an image, and imageInput what from, by reference.
+	imageItem  map[string]string
+	imageInput map[string]string
 	// netGone, netMade and volMade are the ids of the items that remove and make.
 	netGone map[string]string
 	netMade map[string]string
@@ -92,6 +93,7 @@ func newWorld(d Desired, h HostFacts, a Actual, o Options) *world {
 		networks:     map[string]*ObservedNetwork{},
 		volumes:      map[string]*ObservedVolume{},
 		imageItem:    map[string]string{},
+		imageInput:   map[string]string{},
 		netGone:      map[string]string{},
 		netMade:      map[string]string{},
 		volGone:      map[string]string{},
@@ -253,6 +255,7 @@ func (w *world) makeImage(i Image, facts ImageFacts, exists bool) {
 	case !exists:
 		item.Reasons = append(item.Reasons, "the engine has no image "+i.Reference)
 	case facts.Input == "":
+		item.Effects = Updates
 		item.Reasons = append(item.Reasons, i.Reference+" was not made here")
 	default:
 		item.Effects = Updates
@@ -260,6 +263,9 @@ func (w *world) makeImage(i Image, facts ImageFacts, exists bool) {
 	}
 	if i.Build != nil {
 		item.Reasons = append(item.Reasons, "a build runs its own commands and reaches the network")
+	}
+	if checked {
+		w.imageInput[i.Reference] = want
 	}
 	w.imageItem[i.Reference] = w.add(item)
 }
@@ -469,7 +475,7 @@ func (w *world) makeVolumes() {
 		w.volGone[name] = w.add(Item{
 			ID: "remove volume." + want.Short, Subject: "volume." + want.Short, Step: RemoveVolume{name},
 			Reasons: []string{"a volume can't be changed: it is removed, with what it holds now, and made again"},
-			Origin:  want.Origin, Effects: Destroys, Side: SideReality,
+			Origin:  want.Origin, Effects: Destroys | Replaces, Side: SideReality,
 			Needs: w.discarded[name],
 		})
 		item := w.createVolume(want, changes)

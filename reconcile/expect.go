@@ -157,13 +157,11 @@ func (w *world) onEngine(n Network) Network {
 // Engine 28 on.
 const isolatedGateway = "com.docker.network.bridge.gateway_mode_ipv4"
 
-// comparableTo drops from an inspected network what the files leave to the engine.
+// comparableTo drops from an inspected network what the files leave to the engine. A
+// range is never the engine's idea.
 func (n Network) comparableTo(want Network) Network {
 	if want.Subnet == "" {
 		n.Subnet = ""
-	}
-	if want.IPRange == "" {
-		n.IPRange = ""
 	}
 	return n
 }

@@ -182,16 +182,22 @@ func (w *world) needsOf(c Container) []string {
 // compareSpace plans what makes a container that exists what is asked.
 func (w *world) compareSpace(s Space, got *ObservedContainer) {
 	c := w.onHost(s)
-	want, image := w.expected(c, got)
 	label, state := parseApplied(w.host.Digest, got.Labels[LabelApplied])
+	want, image := w.expected(c, got, label)
 	ds := differences(w.observedFields(got, label), want.Fields())
 	changes := w.changes(ds, label, func(path string) schema.Origin { return originOf(s, path) })
+	w.imageSides(changes, c, got, label)
 	changes = append(changes, w.hostChanges(s, c, got, label)...)
 	if state == appliedForged {
-		changes = append(changes, Change{
-			Field: key("labels", LabelApplied), Before: "(not what was written)", BeforeSet: true,
+		_, there := got.Labels[LabelApplied]
+		forged := Change{
+			Field: key("labels", LabelApplied), BeforeSet: there,
 			After: "(written at create)", AfterSet: true, Forces: true, Side: SideReality, Origin: s.Origin,
-		})
+		}
+		if there {
+			forged.Before = "(not what was written)"
+		}
+		changes = append(changes, forged)
 	}
 	if state == appliedOtherKey && w.host.Digest != nil && hasContent(c) {
 		w.note("uncompared", s.Address.String(),
@@ -214,12 +220,16 @@ func (w *world) compareSpace(s Space, got *ObservedContainer) {
 // expected is the container that is asked for with what its image brings. While the
 // image changes, the other fields are compared as the image that the container was
 // made from has them: anything else would show differences nobody made.
-func (w *world) expected(c Container, got *ObservedContainer) (Container, string) {
+func (w *world) expected(c Container, got *ObservedContainer, a applied) (Container, string) {
 	facts, exists := w.actual.Images[c.Image]
 	if running, known := w.actual.Images[got.ImageID]; known && (!exists || running.ID != facts.ID || w.imageItem[c.Image] != "") {
 		id := facts.ID
 		if w.imageItem[c.Image] != "" {
 			id = ""
+		} else if _, same := a.asked("image", imageValue(c.Image, facts.ID)); exists && same {
+			// It was asked to be made from today's image and runs another: the files ask for
+			// what they always did.
+			running = facts
 		}
 		c = WithImage(c, running)
 		c.ImageID = id
@@ -232,6 +242,31 @@ func (w *world) expected(c Container, got *ObservedContainer) (Container, string
 		c.ImageID = ""
 	}
 	return c, ""
+}
+
+// imageSides corrects what the applied label can't know about images. One that is made
+// anew has no id to compare, but where a container runs an image made from what the
+// files still say, it is the name that somebody gave to another one. And while a
+// container runs an image that it was not asked to, what images bring proves nothing
+// about the files.
+func (w *world) imageSides(changes []Change, c Container, got *ObservedContainer, a applied) {
+	at := slices.IndexFunc(changes, func(c Change) bool { return c.Field == "image" })
+	if at < 0 {
+		return
+	}
+	input, made := w.imageInput[c.Image]
+	running, known := w.actual.Images[got.ImageID]
+	if made && known && running.Input == input && got.Image == c.Image {
+		changes[at].Side = SideReality
+	}
+	if _, same := a.asked("image", imageValue(got.Image, got.ImageID)); same {
+		return
+	}
+	for i := range changes {
+		if changes[i].Side == SideFiles {
+			changes[i].Side = SideEither
+		}
+	}
 }
 
 // observedFields are a container's fields but for what the engine is known to have
@@ -431,6 +466,8 @@ func (w *world) reconnect(s Space, c Container, got *ObservedContainer, network 
 				Changes: changes, Origin: s.Origin, Effects: Updates, Needs: slices.Clone(w.first[got.Name]),
 			}
 			if want {
+				// What differs stands with the joining, once.
+				item.Changes = nil
 				item.Reasons = []string{"an endpoint can't be changed: it leaves and joins again"}
 			}
 			w.add(item)

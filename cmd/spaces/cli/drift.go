@@ -118,7 +118,8 @@ func differences(plan *reconcile.Plan) []difference {
 	for _, i := range plan.Items {
 		whole := difference{Subject: i.Subject, Side: sideOf(i.Side), Reasons: i.Reasons, Origin: originIn(i.Origin)}
 		switch {
-		case isShown(i):
+		case isShown(i), isRemoval(i) && i.Effects.Has(reconcile.Replaces):
+			// It comes again, and the item that makes it says what differs.
 		case i.Effects.Has(reconcile.Creates):
 			whole.What = "missing"
 			out = append(out, whole)
@@ -140,6 +141,14 @@ func differences(plan *reconcile.Plan) []difference {
 func isShown(i reconcile.Item) bool {
 	_, is := i.Step.(reconcile.NotYet)
 	return is
+}
+
+func isRemoval(i reconcile.Item) bool {
+	switch i.Step.(type) {
+	case reconcile.RemoveSpace, reconcile.RemoveNetwork, reconcile.RemoveVolume:
+		return true
+	}
+	return false
 }
 
 // isRename is what an apply that was cut short left.

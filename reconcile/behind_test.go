@@ -1,0 +1,107 @@
+package reconcile
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const watched = `
+project = "acme"
+
+install {
+  mode     = "containerized"
+  endpoint = "unix:///run/user/1000/docker.sock"
+}
+
+image "core" {
+  binary = "spaces"
+}
+
+network "inside" {
+  egress = "none"
+}
+
+grant "cache" {
+  volume = "cache"
+  target = "/cache"
+}
+
+space "web" {
+  image    = image.core
+  networks = [network.inside]
+  grants   = [grant.cache]
+}
+`
+
+// What somebody changes behind our back is told by field, once, and on its side.
+func TestChangesBehindOurBack(t *testing.T) {
+	const image = "acme-core:latest"
+	label := func(change func(string) string) func(*model, *ObservedContainer) {
+		return func(_ *model, c *ObservedContainer) {
+			c.Labels = maps.Clone(c.Labels)
+			c.Labels[LabelApplied] = change(c.Labels[LabelApplied])
+			if c.Labels[LabelApplied] == "" {
+				delete(c.Labels, LabelApplied)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*model, *ObservedContainer)
+		want   []string
+	}{
+		"applied gone":      {label(func(string) string { return "" }), []string{`space.web labels["spaces.applied"] in reality`}},
+		"applied nonsense":  {label(func(string) string { return "nonsense" }), []string{`space.web labels["spaces.applied"] in reality`}},
+		"applied cut":       {label(func(s string) string { return s[:strings.LastIndex(s, ":")] }), []string{`space.web labels["spaces.applied"] in reality`}},
+		"applied forged":    {label(func(s string) string { return s + "0" }), []string{`space.web labels["spaces.applied"] in reality`}},
+		"applied elsewhere": {label(func(string) string { return "1:another key:x:y" }), nil},
+		"alias": {func(_ *model, c *ObservedContainer) {
+			c.Networks = maps.Clone(c.Networks)
+			c.Networks["acme-inside"] = Endpoint{Aliases: []string{"evil"}}
+		}, []string{`space.web network["acme-inside"].aliases either`}},
+		"range": {func(m *model, _ *ObservedContainer) { m.network("acme-inside").IPRange = "10.0.0.0/30" }, []string{"network.inside ip_range either"}},
+		"volume": {func(m *model, _ *ObservedContainer) {
+			m.actual.Volumes[0].Options = map[string]string{"device": "/etc"}
+		}, []string{
+			"space.web container either", `volume.cache options["device"] in reality`,
+		}},
+		"tag moved": {func(m *model, c *ObservedContainer) {
+			m.actual.Images[c.ImageID] = m.actual.Images[image]
+			m.actual.Images[image] = ImageFacts{ID: "sha256:evil"}
+		}, []string{"image.core input either", "space.web image in reality"}},
+		"tag moved, and made from that": {func(m *model, c *ObservedContainer) {
+			m.actual.Images[image] = ImageFacts{ID: "sha256:evil", Env: map[string]string{"EVIL": "1"}}
+			m.actual.Images["sha256:evil"] = m.actual.Images[image]
+			c.ImageID = "sha256:evil"
+			c.Env = map[string]EnvValue{"EVIL": {Value: "1"}}
+		}, []string{
+			"image.core input either", "space.web image either",
+			`space.web labels["spaces.image.input"] either`, `space.web tmpfs["/data"] either`,
+		}},
+		"made from another image": {func(m *model, c *ObservedContainer) {
+			m.actual.Images["sha256:evil"] = ImageFacts{ID: "sha256:evil"}
+			c.ImageID = "sha256:evil"
+		}, []string{"space.web image in reality"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := freshModel()
+			cfg := load(t, watched)
+			m.apply(t, m.plan(t, cfg))
+			if p := m.plan(t, cfg); len(p.Items) > 0 {
+				t.Fatalf("the second plan has steps:\n%s", p)
+			}
+			c.change(m, m.container("acme-web"))
+			var got []string
+			for _, i := range m.plan(t, cfg).Items {
+				for _, change := range i.Changes {
+					got = append(got, i.Subject+" "+change.Field+" "+string(change.Side))
+				}
+			}
+			slices.Sort(got)
+			if slices.Sort(c.want); !slices.Equal(got, c.want) {
+				t.Errorf("got\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(c.want, "\n  "))
+			}
+		})
+	}
+}

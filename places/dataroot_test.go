@@ -123,16 +123,16 @@ func TestResolveDataRoot(t *testing.T) {
 }
 
 func TestEnsureDataRoot(t *testing.T) {
-	defer syscall.Umask(syscall.Umask(0o277)) // an umask that takes too much
 	h := testHost(t)
 	root, err := ResolveDataRoot(h, DataRootChoice{Project: "acme"})
 	must(t, err)
-	syscall.Umask(0o022)
 	must(t, os.MkdirAll(filepath.Dir(string(root)), 0o755))
-	syscall.Umask(0o277)
+	before := syscall.Umask(0o277) // one that takes too much
+	defer syscall.Umask(before)
 	for range 2 {
 		must(t, root.Ensure(h))
 	}
+	syscall.Umask(before)
 	for _, name := range []string{"", "sock", "store", "host", "git-host", "runs", "state", "sock/agent", "sock/human", "sock/launch", "sock/git", "sock/relay"} {
 		info, err := os.Lstat(root.Part(name))
 		must(t, err)

@@ -320,6 +320,10 @@ func protected(h Host, d reconcile.Desired, engine reconcile.Engine) []reconcile
 	if d.DataRoot != "" {
 		add(d.DataRoot, "the data root", true, schema.GrantSocket, schema.GrantData)
 	}
+	// Another project's sockets and key are no more grantable than this one's.
+	if others := filepath.Join(h.StateHome, "spaces"); filepath.IsAbs(others) && (d.DataRoot == "" || !contains(d.DataRoot, locate(others).resolved)) {
+		add(others, "the folder of all projects' data roots", true)
+	}
 	for _, endpoint := range []string{d.Endpoint, engine.Endpoint} {
 		if socket, ok := strings.CutPrefix(endpoint, "unix://"); ok {
 			add(socket, "the engine's socket", true)

@@ -207,6 +207,7 @@ func TestSurveyProtected(t *testing.T) {
 		{filepath.Join(base, "run/real/docker.sock"), true, nil},
 		{filepath.Join(base, "run/real"), true, nil},
 		{filepath.Join(base, "engine"), true, nil},
+		{filepath.Join(h.StateHome, "spaces"), true, nil},
 		{filepath.Join(base, "runtime/podman/podman.sock"), true, nil},
 	} {
 		got, ok := byPath[want.path]
@@ -223,6 +224,17 @@ func TestSurveyProtected(t *testing.T) {
 	d = reconcile.Desired{DataRoot: h.Home + "/d", Endpoint: "unix://" + h.Home + "/docker.sock"}
 	for _, p := range surveyed(t, d, h, reconcile.Engine{StorageDir: h.Home + "/d"}).Protected {
 		if p.Path == h.Home && !p.Whole || p.Path == h.Home+"/d" && len(p.Except) > 0 {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+func TestSurveyProtectedStateHome(t *testing.T) {
+	// A data root that is the folder of all data roots keeps its own exceptions.
+	h := testHost(t)
+	d := reconcile.Desired{DataRoot: filepath.Join(h.StateHome, "spaces")}
+	for _, p := range surveyed(t, d, h, reconcile.Engine{}).Protected {
+		if p.Path == d.DataRoot && len(p.Except) != 2 {
 			t.Errorf("%+v", p)
 		}
 	}

@@ -230,7 +230,7 @@ func inside(a, dir PathFacts) bool {
 	if a.Resolved != dir.Resolved && below(a.Resolved, dir.Resolved) {
 		return true
 	}
-	return dir.Inode != Inode{} && slices.Contains(a.Above, dir.Inode) && a.Inode != dir.Inode
+	return dir.Inode != Inode{} && slices.Contains(a.Above, dir.Inode)
 }
 
 // passes reports whether a symlink on the way to a path stands in a directory: whoever

@@ -66,7 +66,7 @@ func drifts(t *testing.T, l *lab) {
 		"standard input":    {func(r request) { r.config.OpenStdin, r.config.StdinOnce = true, true }, []string{"Config.OpenStdin", "Config.StdinOnce"}},
 		"exposed port":      {func(r request) { r.config.ExposedPorts["99/udp"] = struct{}{} }, []string{`Config.ExposedPorts["99/udp"]`}},
 		"network disabled":  {func(r request) { r.config.NetworkDisabled = true }, append([]string{"Config.NetworkDisabled"}, detached...)},
-		"MAC":               {func(r request) { r.config.MacAddress = "02:42:ac:11:00:99" }, []string{"Config.MacAddress"}},
+		"MAC":               {func(r request) { setMAC(r.config, "02:42:ac:11:00:99") }, []string{"Config.MacAddress"}},
 		"stop signal":       {func(r request) { r.config.StopSignal = "SIGINT" }, []string{"stop_signal"}},
 		"stop timeout":      {func(r request) { r.config.StopTimeout = new(3) }, []string{"stop_timeout"}},
 		"shell":             {func(r request) { r.config.Shell = []string{"/sh"} }, []string{"Config.Shell"}},
@@ -180,6 +180,12 @@ func drifts(t *testing.T, l *lab) {
 			l.told(t, asked, c.want)
 		})
 	}
+}
+
+// setMAC is how it was asked for before API 1.44, which no longer is how to say it.
+func setMAC(c *container.Config, mac string) {
+	//lint:ignore SA1019 it is what old clients send
+	c.MacAddress = mac
 }
 
 // told checks which fields differ.

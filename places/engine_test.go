@@ -163,7 +163,7 @@ func TestOpenTellsCausesApart(t *testing.T) {
 		"other JSON":          {answer(200, "application/json", `{"hello":"world"}`), CauseNotEngine, reconcile.CodeNotRootless, "not a container engine"},
 		"a list":              {answer(200, "application/json", `[]`), CauseNotEngine, reconcile.CodeNotRootless, "not a container engine"},
 		"an error":            {answer(500, "application/json", `{"message":"broken"}`), CauseNotEngine, reconcile.CodeNotRootless, "500"},
-		"a redirection":       {serve(t, http.RedirectHandler("http://example.com/", 301)), CauseNotEngine, reconcile.CodeNotRootless, "not a container engine"},
+		"a redirection":       {serve(t, http.RedirectHandler("http://example.com/", http.StatusMovedPermanently)), CauseNotEngine, reconcile.CodeNotRootless, "not a container engine"},
 		"rootful":             {serve(t, docker("28.0.0", "1.48", "name=seccomp,profile=builtin")), CauseRootful, reconcile.CodeNotRootless, "runs as root"},
 		"almost rootless":     {serve(t, docker("28.0.0", "1.48", "name=rootless,foo")), CauseRootful, reconcile.CodeNotRootless, "runs as root"},
 		"called rootless":     {serve(t, docker("28.0.0", "1.48", "name=seccomp,profile=name=rootless")), CauseRootful, reconcile.CodeNotRootless, "runs as root"},

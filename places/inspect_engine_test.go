@@ -5,7 +5,6 @@ package places
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -35,7 +34,7 @@ func record(t *testing.T, endpoint string) (*recorder, string) {
 	t.Helper()
 	path := strings.TrimPrefix(endpoint, scheme)
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "engine"})
-	proxy.Transport = &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", path) }}
+	proxy.Transport = newReadClient(path).Transport
 	r := &recorder{}
 	return r, serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.mu.Lock()

@@ -297,16 +297,16 @@ func (c *carry) conclude(result reconcile.Result, failed *reconcile.ApplyError) 
 	fmt.Fprintf(w, "\n%s %d done, %d failed, %d skipped.\n", colours.refused(what),
 		len(result.Done), len(result.Failed), len(result.Skipped))
 	for _, f := range result.Failed {
-		fmt.Fprintf(w, "  %s %s\n      %v\n", colours.lost("✗ failed "), f.Item, f.Err)
+		fmt.Fprintf(w, "  %s %s\n", colours.lost("✗ failed "), printable(f.Item+"\n      "+f.Err.Error()))
 		if r, ok := refusalIn(f.Err); ok && r.Fix != "" {
-			fmt.Fprintf(w, "      %s\n", fixLines(r.Fix))
+			fmt.Fprintf(w, "      %s\n", printable(fixLines(r.Fix)))
 		}
 	}
 	for _, id := range result.Skipped {
-		fmt.Fprintf(w, "  %s %s\n", colours.faint("- skipped"), id)
+		fmt.Fprintf(w, "  %s %s\n", colours.faint("- skipped"), printable(id))
 	}
 	for _, id := range result.Done {
-		fmt.Fprintf(w, "  %s %s\n", colours.gained("✓ done   "), id)
+		fmt.Fprintf(w, "  %s %s\n", colours.gained("✓ done   "), printable(id))
 	}
 	fmt.Fprintln(w, "Nothing is lost: the next plan starts from what is really there.")
 }

@@ -370,5 +370,5 @@ func TestProgressOnATerminal(t *testing.T) {
 	}
 	w.env.Environ = append(w.env.Environ, "NO_COLOR=1")
 	w.want(0, "apply", "--auto-approve", "--parallelism", "1")
-	says(t, w.out.String(), "0 of 3; now: ", "\r\x1b[K✓ create space.web\n", "image.ref | layer[2J 1\n")
+	says(t, w.out.String(), "0 of 3; now: ", "\r\x1b[K✓ create space.web\n", "image.ref | layer?[2J 1\n")
 }

@@ -201,7 +201,7 @@ func (a *app) printDrift(found []difference) {
 	for _, d := range found {
 		if d.Subject != subject {
 			subject = d.Subject
-			fmt.Fprintln(a.out, colours.title(subject))
+			fmt.Fprintln(a.out, colours.title(printable(subject)))
 		}
 		a.out.WriteString(d.line(colours) + "\n")
 	}
@@ -223,7 +223,7 @@ func (d difference) line(colours colours) string {
 			what = strings.Join(d.Reasons, "; ")
 		}
 	}
-	line := paint("  "+what) + "  [" + string(d.Side) + "]"
+	line := paint(printable("  "+what)) + "  [" + string(d.Side) + "]"
 	if d.Origin != nil {
 		line += "  " + d.Origin.String()
 	}

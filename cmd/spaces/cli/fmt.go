@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
@@ -119,9 +118,9 @@ func (a *app) fmtFile(name string, f fmtFlags, sources map[string][]byte) (bool,
 	if bytes.Equal(src, formatted) {
 		return false, nil, nil
 	}
-	fmt.Fprintln(a.out, name)
+	fmt.Fprintln(a.out, printable(name))
 	if f.diff {
-		a.out.Write(diff.Diff(name, src, name+" (formatted)", formatted))
+		a.out.WriteString(printable(string(diff.Diff(name, src, name+" (formatted)", formatted))))
 	}
 	if f.check {
 		return true, nil, nil
@@ -155,7 +154,7 @@ func canonical(src []byte, name string) ([]byte, hcl.Diagnostics) {
 	if diags := schema.CheckSyntax(src, name); diags.HasErrors() {
 		return nil, diags
 	}
-	return hclwrite.Format(src), nil
+	return schema.Format(src), nil
 }
 
 func (a *app) fmtInput() error {

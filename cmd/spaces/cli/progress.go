@@ -37,10 +37,10 @@ func (p *progress) event(e reconcile.Event) {
 		p.running = append(p.running, e.Item)
 	case reconcile.PhaseDone:
 		p.finish(e.Item)
-		p.line(p.colours.gained("✓") + " " + e.Item)
+		p.line(p.colours.gained("✓") + " " + printable(e.Item))
 	case reconcile.PhaseFailed:
 		p.finish(e.Item)
-		p.line(p.colours.lost("✗") + " " + e.Item + ": " + e.Err.Error())
+		p.line(p.colours.lost("✗") + " " + printable(e.Item+": "+e.Err.Error()))
 	case reconcile.PhaseSkipped:
 		return // the end tells
 	}
@@ -64,18 +64,8 @@ func (p *progress) output(image, line string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.line(p.colours.faint("  " + image + " | " + printable(line)))
+	p.line(p.colours.faint(printable("  " + image + " | " + line)))
 	p.status()
-}
-
-// printable keeps what a build prints from steering the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, s)
 }
 
 // line prints a line above that of what runs.
@@ -93,7 +83,7 @@ func (p *progress) status() {
 	}
 	p.clear()
 	if len(p.running) > 0 {
-		text := fmt.Sprintf("%d of %d; now: %s", p.ended, p.total, strings.Join(p.running, ", "))
+		text := printable(fmt.Sprintf("%d of %d; now: %s", p.ended, p.total, strings.Join(p.running, ", ")))
 		if runes := []rune(text); len(runes) >= columns {
 			text = string(runes[:max(0, columns-2)]) + "…"
 		}

@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
+	"unicode"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"spaces/reconcile"
 	"spaces/schema"
@@ -31,7 +30,7 @@ func (a *app) report(err error) {
 	case p != nil:
 		a.printProblems(p)
 	default:
-		fmt.Fprintf(a.env.Stderr, "%s %s\n", a.errColours().refused("Error:"), err)
+		fmt.Fprintf(a.env.Stderr, "%s %s\n", a.errColours().refused("Error:"), printable(err.Error()))
 	}
 }
 
@@ -59,7 +58,24 @@ func (a *app) printProblems(p *problems) {
 }
 
 func (a *app) printDiagnostics(diags hcl.Diagnostics, sources map[string][]byte) {
-	writeDiagnostics(a.env.Stderr, a.env.Stderr.Columns, a.colourful(a.env.Stderr), diags, sources)
+	columns := a.env.Stderr.Columns
+	const tooNarrow = 20
+	if columns < tooNarrow {
+		columns = 0 // no wrapping
+	}
+	// An error here is the terminal's, and there is nobody left to tell.
+	_ = schema.WriteDiagnostics(a.env.Stderr, sources, diags, uint(columns), a.colourful(a.env.Stderr))
+}
+
+// printable shows what doesn't print as question marks, so that no name or text of a
+// file, an image or an engine steers the terminal. It is for text before it is painted.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, s)
 }
 
 // printRefusals writes refusals as diagnostics are written. Those that bar nothing here
@@ -81,38 +97,6 @@ func (a *app) printRefusals(refusals []reconcile.Refusal, sources map[string][]b
 
 // fixLines sets what to do apart from what is wrong.
 func fixLines(fix string) string { return "→ " + fix }
-
-func writeDiagnostics(w io.Writer, columns int, colour bool, diags hcl.Diagnostics, sources map[string][]byte) {
-	files := map[string]*hcl.File{}
-	for _, d := range diags {
-		if d.Subject == nil {
-			continue
-		}
-		name := d.Subject.Filename
-		if _, done := files[name]; done {
-			continue
-		}
-		if src, ok := sources[name]; ok {
-			files[name] = withContext(src, name)
-		}
-	}
-	const tooNarrow = 20
-	if columns < tooNarrow {
-		columns = 0 // no wrapping
-	}
-	text := hcl.NewDiagnosticTextWriter(w, files, uint(columns), colour)
-	// An error here is the terminal's, and there is nobody left to tell.
-	_ = text.WriteDiagnostics(diags)
-}
-
-// withContext lets a diagnostic name the block that it is in, where the file parses.
-func withContext(src []byte, name string) *hcl.File {
-	if schema.CheckSyntax(src, name).HasErrors() {
-		return &hcl.File{Bytes: src}
-	}
-	file, _ := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
-	return file
-}
 
 // rangeOf is an origin as hcl has it, nil for a default's.
 func rangeOf(o schema.Origin) *hcl.Range {
@@ -151,7 +135,7 @@ func (a *app) colourful(s Stream) bool {
 // plan paints a printed plan by the signs its lines begin with.
 func (c colours) plan(text string) string {
 	var b strings.Builder
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(printable(text)) {
 		line, end := strings.CutSuffix(line, "\n")
 		b.WriteString(c.line(line))
 		if end {

@@ -3,9 +3,13 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
+
+	"spaces/reconcile"
 )
 
 func TestRefusalsLookLikeDiagnostics(t *testing.T) {
@@ -156,5 +160,33 @@ func TestIndenter(t *testing.T) {
 	}
 	if got.String() != want.String() {
 		t.Errorf("got\n%s\nwant\n%s", got.String(), want.String())
+	}
+}
+
+// What comes from elsewhere steers no terminal: not an engine's names, nor a file's text.
+func TestNothingSteersTheTerminal(t *testing.T) {
+	const evil = "\x1b[2J\u009b1m\r\u202e\a"
+	w := newWorld(t, "main.hcl", small)
+	w.engine.actual.Taken.Networks = map[string]string{"acme-inside": evil}
+	c := w.running("x")
+	c.Name += evil
+	c.Labels[reconcile.LabelName] = evil
+	w.engine.actual.Containers = []reconcile.ObservedContainer{c}
+	w.engine.step = func(context.Context, reconcile.Step) error { return errors.New(evil) }
+	for _, run := range []struct {
+		status int
+		args   []string
+	}{
+		{3, []string{"plan"}},
+		{3, []string{"drift"}},
+		{0, []string{"status"}},
+		{1, []string{"destroy", "--auto-approve"}},
+		{3, []string{evil}},
+		{3, []string{"fmt", evil}},
+	} {
+		w.want(run.status, run.args...)
+		if text := w.out.String() + w.err.String(); strings.ContainsAny(text, evil[:1]+"\u009b\r\u202e\a") {
+			t.Errorf("%s prints %q", run.args[0], text)
+		}
 	}
 }

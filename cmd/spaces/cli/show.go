@@ -62,7 +62,7 @@ func planOf(r reconcile.Record) (*reconcile.Plan, error) {
 		p.Items = append(p.Items, item)
 	}
 	for _, f := range r.Refusals {
-		p.Refusals = append(p.Refusals, reconcile.Refusal{Code: f.Code, Text: f.Text, Fix: f.Fix, ApplyOnly: f.ApplyOnly, Origin: origin(f.Origin)})
+		p.Refusals = append(p.Refusals, reconcile.Refusal{Code: f.Code, Text: f.Text, Fix: f.Fix, ApplyOnly: f.ApplyOnly, Stays: f.Stays, Origin: origin(f.Origin)})
 	}
 	return p, nil
 }
@@ -95,7 +95,7 @@ func itemOf(i reconcile.RecordItem) (reconcile.Item, error) {
 func noticesOf(notices []reconcile.RecordNotice) []reconcile.Notice {
 	var out []reconcile.Notice
 	for _, n := range notices {
-		out = append(out, reconcile.Notice{Kind: n.Kind, Subject: n.Subject, Text: n.Text, Origin: origin(n.Origin)})
+		out = append(out, reconcile.Notice{Kind: n.Kind, Subject: n.Subject, Text: n.Text, Reason: n.Reason, Origin: origin(n.Origin)})
 	}
 	return out
 }

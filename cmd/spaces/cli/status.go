@@ -154,10 +154,11 @@ func (a *app) printStatus(r statusReport) {
 	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SPACE\tSTATE\tHEALTH\tNETWORKS\tPORTS\tCONTAINER")
 	for _, s := range r.Spaces {
-		fmt.Fprintln(t, strings.Join([]string{
+		cells := []string{
 			s.Space, s.stateText(), orDash(s.Health), orDash(strings.Join(s.Networks, ",")),
 			orDash(strings.Join(s.Ports, ",")), s.Container,
-		}, "\t"))
+		}
+		fmt.Fprintln(t, printable(strings.Join(cells, "\t")))
 	}
 	_ = t.Flush() // what can't be written is found when all of it is
 }

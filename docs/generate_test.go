@@ -408,6 +408,7 @@ var recordTexts = map[string]string{
 	"Record.project":        "The project.",
 	"Record.endpoint":       "The engine's endpoint; absent without one.",
 	"Record.engine":         "The engine's name and release; absent where none was asked.",
+	"Record.variables":      "Keyed digests of the variables' values, by name; empty without a key.",
 	"Record.access":         "Who gains or loses what.",
 	"Record.items":          "The steps, in an order in which they can be carried out.",
 	"Record.standing":       "What stands in every plan.",
@@ -445,12 +446,14 @@ var recordTexts = map[string]string{
 
 	"RecordNotice.kind":    "The first word of its line in a printed plan.",
 	"RecordNotice.subject": "What it is about.",
-	"RecordNotice.text":    "For people.",
+	"RecordNotice.text":    "What there is to say.",
+	"RecordNotice.reason":  "Why, in the words of whoever wrote the files.",
 	"RecordNotice.origin":  "Where in the files.",
 
 	"RecordRefusal.code":       "One of the [codes](#refusals).",
 	"RecordRefusal.text":       "What is wrong.",
 	"RecordRefusal.fix":        "What to do.",
+	"RecordRefusal.stays":      "True where it bars nothing: the rest goes ahead and the thing itself is left.",
 	"RecordRefusal.apply_only": "True where the plan stands and only its apply is barred.",
 	"RecordRefusal.origin":     "Where in the files.",
 

@@ -260,6 +260,7 @@ func features(endpoint string, v types.Version, info system.Info) reconcile.Engi
 		InternalReachesHost: release.before(28, 0, 0) && (!rootless || sharesHostNetwork(v)),
 		IsolatedGateway:     !release.before(28, 0, 0),
 		InternalDNSLeaks:    release.before(25, 0, 5),
+		Lacks:               lacks(release),
 		StorageDir:          info.DockerRootDir,
 	}
 }
@@ -470,4 +471,12 @@ func IsTransient(err error) bool {
 	return slices.ContainsFunc([]error{
 		io.EOF, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE,
 	}, func(target error) bool { return errors.Is(err, target) })
+}
+
+// lacks are what the language has words for and a release's API doesn't.
+func lacks(r release) []string {
+	if r.before(25, 0, 0) {
+		return []string{reconcile.LacksStartInterval} // API 1.44
+	}
+	return nil
 }

@@ -28,6 +28,7 @@ func Diff(d Desired, h HostFacts, a Actual, o Options) (*Plan, error) {
 	w.makeNetworks()
 	w.makeSpaces()
 	w.removals()
+	w.variables()
 	w.plan.Access = w.accessChanges()
 	w.effects()
 	w.standing()
@@ -529,7 +530,19 @@ func (w *world) leaveVolume(got *ObservedVolume) {
 }
 
 func (w *world) note(kind, subject, text string, at schema.Origin) {
-	w.plan.Notes = append(w.plan.Notes, Notice{kind, subject, text, at})
+	w.plan.Notes = append(w.plan.Notes, Notice{kind, subject, text, "", at})
+}
+
+// variables digests what the variables were given, so that a plan that is applied later
+// can tell whether it was made from the same.
+func (w *world) variables() {
+	for _, v := range w.desired.Variables {
+		d := VariableDigest{Name: v.Name}
+		if w.host.Digest != nil {
+			d.Digest = w.host.Digest.Digest("variable", v.Name, string(v.JSON))
+		}
+		w.plan.Variables = append(w.plan.Variables, d)
+	}
 }
 
 func (w *world) refuseTaken(kind, name, holder string, at schema.Origin) {

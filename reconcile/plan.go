@@ -10,6 +10,8 @@ type Plan struct {
 	// Engine is the engine's name and release, or why there is none.
 	Engine string
 
+	// Variables are digests of the values that the variables were given, by name.
+	Variables []VariableDigest
 	// Access is who gains or loses what, against what really runs now.
 	Access []AccessChange
 	// Items are in an order in which they can be carried out.
@@ -21,6 +23,12 @@ type Plan struct {
 	Notes []Notice
 	// Refusals are why the plan, or its apply, can't go ahead.
 	Refusals []Refusal
+}
+
+// VariableDigest tells one value of a variable from another, and nothing else of it.
+type VariableDigest struct {
+	Name   string
+	Digest string // keyed; empty without a key
 }
 
 // Item is one thing to do.
@@ -107,7 +115,9 @@ type Notice struct {
 	Kind    string // "loosened", "wide", "accepted", "unenforced", "tmpfs", "unchecked", …
 	Subject string
 	Text    string
-	Origin  schema.Origin
+	// Reason is why, in the words of whoever wrote the files; empty where none is asked.
+	Reason string
+	Origin schema.Origin
 }
 
 // Refusal is why something can't go ahead until a person acts.
@@ -144,6 +154,7 @@ const (
 	CodeImageLabels         = "image-labels"
 	CodeImageInput          = "image-input"
 	CodeCPUs                = "cpus-unavailable"
+	CodeEngineLacks         = "engine-lacks"
 	CodeGrantSource         = "grant-source"
 	CodeGrantForbidden      = "grant-forbidden"
 	CodeGrantHoldsConfig    = "grant-holds-configuration"

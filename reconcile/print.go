@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -249,7 +250,11 @@ func printNotices(b *strings.Builder, title string, notices []Notice) {
 	b.WriteString(title + "\n")
 	var t table
 	for _, n := range notices {
-		t.row("  ! "+n.Kind, n.Subject, n.Text, n.Origin.String())
+		text := n.Text
+		if n.Reason != "" {
+			text = strings.TrimPrefix(text+": "+strconv.Quote(n.Reason), ": ")
+		}
+		t.row("  ! "+n.Kind, n.Subject, text, n.Origin.String())
 	}
 	t.write(b)
 	b.WriteByte('\n')

@@ -16,16 +16,18 @@ const FormatVersion = 1
 // Record is a plan as JSON: what `plan --json` prints and `plan --out` keeps. A saved
 // one is for review, not instructions: apply makes the plan again and compares.
 type Record struct {
-	FormatVersion int             `json:"format_version"`
-	Project       string          `json:"project"`
-	Endpoint      string          `json:"endpoint,omitempty"`
-	Engine        string          `json:"engine,omitempty"`
-	Access        []RecordAccess  `json:"access"`
-	Items         []RecordItem    `json:"items"`
-	Standing      []RecordNotice  `json:"standing"`
-	Notes         []RecordNotice  `json:"notes"`
-	Refusals      []RecordRefusal `json:"refusals"`
-	Counts        RecordCounts    `json:"counts"`
+	FormatVersion int    `json:"format_version"`
+	Project       string `json:"project"`
+	Endpoint      string `json:"endpoint,omitempty"`
+	Engine        string `json:"engine,omitempty"`
+	// Variables are keyed digests of the variables' values, by name; empty without a key.
+	Variables map[string]string `json:"variables"`
+	Access    []RecordAccess    `json:"access"`
+	Items     []RecordItem      `json:"items"`
+	Standing  []RecordNotice    `json:"standing"`
+	Notes     []RecordNotice    `json:"notes"`
+	Refusals  []RecordRefusal   `json:"refusals"`
+	Counts    RecordCounts      `json:"counts"`
 }
 
 // RecordAccess is an AccessChange.
@@ -70,6 +72,7 @@ type RecordNotice struct {
 	Kind    string         `json:"kind"`
 	Subject string         `json:"subject"`
 	Text    string         `json:"text"`
+	Reason  string         `json:"reason,omitempty"`
 	Origin  *schema.Origin `json:"origin,omitempty"`
 }
 
@@ -79,6 +82,7 @@ type RecordRefusal struct {
 	Text      string         `json:"text"`
 	Fix       string         `json:"fix,omitempty"`
 	ApplyOnly bool           `json:"apply_only,omitempty"`
+	Stays     bool           `json:"stays,omitempty"`
 	Origin    *schema.Origin `json:"origin,omitempty"`
 }
 
@@ -97,9 +101,13 @@ func (p *Plan) Record() Record {
 	c := p.Counts()
 	r := Record{
 		FormatVersion: FormatVersion, Project: p.Project, Endpoint: p.Endpoint, Engine: p.Engine,
-		Access: []RecordAccess{}, Items: []RecordItem{}, Refusals: []RecordRefusal{},
+		Variables: map[string]string{},
+		Access:    []RecordAccess{}, Items: []RecordItem{}, Refusals: []RecordRefusal{},
 		Standing: recordNotices(p.Standing), Notes: recordNotices(p.Notes),
 		Counts: RecordCounts(c),
+	}
+	for _, v := range p.Variables {
+		r.Variables[v.Name] = v.Digest
 	}
 	for _, a := range p.Access {
 		change := "loses"
@@ -112,7 +120,7 @@ func (p *Plan) Record() Record {
 		r.Items = append(r.Items, recordItem(i))
 	}
 	for _, f := range p.Refusals {
-		r.Refusals = append(r.Refusals, RecordRefusal{f.Code, f.Text, f.Fix, f.ApplyOnly, recordOrigin(f.Origin)})
+		r.Refusals = append(r.Refusals, RecordRefusal{f.Code, f.Text, f.Fix, f.ApplyOnly, f.Stays, recordOrigin(f.Origin)})
 	}
 	return r
 }
@@ -186,7 +194,7 @@ func (i Item) Verb() string {
 func recordNotices(notices []Notice) []RecordNotice {
 	out := []RecordNotice{}
 	for _, n := range notices {
-		out = append(out, RecordNotice{n.Kind, n.Subject, n.Text, recordOrigin(n.Origin)})
+		out = append(out, RecordNotice{n.Kind, n.Subject, n.Text, n.Reason, recordOrigin(n.Origin)})
 	}
 	return out
 }
@@ -223,9 +231,22 @@ func (r Record) Moved(now Record) []string {
 		return strings.Join([]string{a.Change, a.Space, a.Kind, a.What, a.How}, " "), essence(a)
 	})...)
 	moved = append(moved, compareLists("accepted or wide", r.Standing, now.Standing, func(n RecordNotice) (string, string) {
-		return n.Kind + " " + n.Subject, n.Kind
+		return n.Kind + " " + n.Subject, n.Text
 	})...)
+	moved = append(moved, compareVariables(r.Variables, now.Variables)...)
 	return moved
+}
+
+// compareVariables says which variables have another value. A digest that was made
+// without a key tells nothing.
+func compareVariables(then, now map[string]string) []string {
+	var out []string
+	for _, name := range sortedKeys(now) {
+		if was, known := then[name]; known && was != "" && now[name] != "" && was != now[name] {
+			out = append(out, fmt.Sprintf("variable %q has another value", name))
+		}
+	}
+	return out
 }
 
 func (i RecordItem) bare() RecordItem {

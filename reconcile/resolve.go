@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,16 +23,17 @@ type Roots struct {
 // limits every space has unless it says otherwise. The result is sorted.
 func Resolve(cfg *schema.Config, r Roots) Desired {
 	d := Desired{
-		Project:  cfg.Project,
-		Endpoint: cfg.Install.Endpoint,
-		Mode:     cfg.Install.Mode,
-		Install:  cfg.Install.Origin,
-		DataRoot: r.DataRoot,
-		Store:    r.Store,
-		Accepts:  cfg.Accepts,
-		Roles:    cfg.Roles,
-		Egresses: cfg.Egresses,
-		Grants:   cfg.Grants,
+		Project:   cfg.Project,
+		Endpoint:  cfg.Install.Endpoint,
+		Mode:      cfg.Install.Mode,
+		Install:   cfg.Install.Origin,
+		DataRoot:  r.DataRoot,
+		Store:     r.Store,
+		Accepts:   cfg.Accepts,
+		Variables: cfg.Variables,
+		Roles:     cfg.Roles,
+		Egresses:  cfg.Egresses,
+		Grants:    cfg.Grants,
 	}
 	rs := resolver{cfg: cfg, roots: r, lists: map[schema.Address][]schema.Egress{}, grants: map[schema.Address]schema.Grant{}}
 	for _, e := range cfg.Egresses {
@@ -430,8 +430,7 @@ func (r resolver) loaded() []string {
 	for _, i := range r.cfg.Images {
 		switch {
 		case i.Build != nil:
-			// A Dockerfile may lie outside the context.
-			paths = append(paths, i.Build.Context, filepath.Join(i.Build.Context, i.Build.Dockerfile))
+			paths = append(paths, i.Build.Context)
 		case i.Binary != "" && i.Binary != "spaces":
 			paths = append(paths, i.Binary)
 		}

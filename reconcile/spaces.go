@@ -122,6 +122,11 @@ func (w *world) shownOnly(s Space) {
 	if s.Kind == KindEgress {
 		what = "an egress list's proxy"
 	}
+	if c, exists := w.containers[s.Container.Name]; exists {
+		w.untouched[c.Name] = true
+		w.differs(s, c, what)
+		return
+	}
 	w.add(Item{
 		ID: "create " + s.Address.String(), Subject: s.Address.String(),
 		Step:    NotYet{what},
@@ -129,9 +134,21 @@ func (w *world) shownOnly(s Space) {
 		Reasons: []string{"shown, and not run by this release"},
 		Origin:  s.Origin, Effects: Creates, Side: SideFiles,
 	})
-	if c, exists := w.containers[s.Container.Name]; exists {
-		w.untouched[c.Name] = true
+}
+
+// differs shows what of a container that apply doesn't replace isn't as the files say.
+func (w *world) differs(s Space, got *ObservedContainer, what string) {
+	label, _ := parseApplied(w.host.Digest, got.Labels[LabelApplied])
+	want, _ := w.expected(w.onHost(s), got, label)
+	changes := w.changes(differences(w.observedFields(got, label), want.Fields()), label, func(path string) schema.Origin { return originOf(s, path) })
+	if len(changes) == 0 {
+		return
 	}
+	w.add(Item{
+		ID: "leave " + s.Address.String(), Subject: s.Address.String(), Step: NotYet{what},
+		Changes: changes, Reasons: []string{"it runs and differs: the host replaces it when it starts it next"},
+		Origin: s.Origin, Side: SideEither,
+	})
 }
 
 func (w *world) createSpace(s Space) {

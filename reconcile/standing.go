@@ -20,7 +20,9 @@ func (w *world) standing() {
 	}
 	for _, a := range w.desired.Accepts {
 		if w.acceptMatters(a.Code) {
-			w.stand("accepted", a.Code, quoteReason(a.Reason), a.Origin)
+			w.standBecause("accepted", a.Code, "", a.Reason, a.Origin)
+		} else {
+			w.standBecause("accepted", a.Code, "needless on this engine", a.Reason, a.Origin)
 		}
 	}
 	if limits := w.actual.Engine.Unenforced; len(limits) > 0 && len(w.wantSpaces) > 0 {
@@ -36,13 +38,13 @@ func (w *world) standing() {
 		case n.Uplink:
 			w.stand("wide", n.Address.String(), "an uplink: the proxies on it reach any address", n.Origin)
 		case !n.Internal:
-			w.stand("wide", n.Address.String(), "reaches any address, for "+w.membersAsked(n.Name)+": "+quoteReason(n.Reason), n.Origin)
+			w.standBecause("wide", n.Address.String(), "reaches any address, for "+w.membersAsked(n.Name), n.Reason, n.Origin)
 		}
 	}
 	for _, e := range w.desired.Egresses {
 		for _, entry := range e.Entries {
 			if entry.Entry.Wide() {
-				w.stand("wide", e.Address.String(), entry.Entry.Explain()+": "+quoteReason(entry.Reason), entry.Origin)
+				w.standBecause("wide", e.Address.String(), entry.Entry.Explain(), entry.Reason, entry.Origin)
 			}
 		}
 	}
@@ -65,7 +67,7 @@ func (w *world) standingSpace(s Space) {
 		for _, g := range l.Grants {
 			values = append(values, g.String())
 		}
-		w.stand("loosened", s.Address.String(), strings.TrimSpace(l.Kind+" "+strings.Join(values, ", "))+": "+quoteReason(l.Reason), l.Origin)
+		w.standBecause("loosened", s.Address.String(), strings.TrimSpace(l.Kind+" "+strings.Join(values, ", ")), l.Reason, l.Origin)
 	}
 	for _, port := range sortedKeys(s.Container.Publish) {
 		for binding := range strings.SplitSeq(s.Container.Publish[port], ",") {
@@ -82,10 +84,12 @@ func (w *world) standingSpace(s Space) {
 }
 
 func (w *world) stand(kind, subject, text string, at schema.Origin) {
-	w.plan.Standing = append(w.plan.Standing, Notice{kind, subject, text, at})
+	w.standBecause(kind, subject, text, "", at)
 }
 
-func quoteReason(reason string) string { return fmt.Sprintf("%q", reason) }
+func (w *world) standBecause(kind, subject, text, reason string, at schema.Origin) {
+	w.plan.Standing = append(w.plan.Standing, Notice{kind, subject, text, reason, at})
+}
 
 func (w *world) membersAsked(network string) string {
 	var names []string
@@ -159,8 +163,8 @@ func (w *world) engineRefusals() {
 			if n.Internal {
 				w.overrulable(Refusal{
 					Code:   CodeNetworkNotIsolated,
-					Text:   "On this engine a space on an internal network reaches the host's own services through the network's gateway address (rootful Docker before 28).",
-					Fix:    "Use a rootless engine, or Docker 28 or later, or accept it in the files: " + acceptBlock(CodeNetworkNotIsolated),
+					Text:   "On this engine a space on an internal network reaches services of the engine's host through the network's gateway address.",
+					Fix:    "Use a rootless engine with a network of its own, or Docker 28 or later, or accept it in the files: " + acceptBlock(CodeNetworkNotIsolated),
 					Origin: n.Origin,
 				})
 				break
@@ -168,6 +172,13 @@ func (w *world) engineRefusals() {
 		}
 	}
 	for _, s := range w.wantSpaces {
+		if h := s.Container.Healthcheck; h != nil && h.StartInterval > 0 && slices.Contains(e.Lacks, LacksStartInterval) {
+			w.refuse(Refusal{
+				Code: CodeEngineLacks,
+				Text: fmt.Sprintf("%s asks for a health check's start interval, which this engine doesn't know.", s.Address),
+				Fix:  "Leave start_interval out, or use Docker 25 or later.", Origin: s.At("healthcheck"),
+			})
+		}
 		if e.CPUs > 0 && w.onHost(s).NanoCPUs > int64(e.CPUs)*1e9 {
 			w.refuse(Refusal{
 				Code:   CodeCPUs,
@@ -213,8 +224,29 @@ func (w *world) notYet() {
 	}
 }
 
+// unreadable says which secrets a space's own user can't read: a secret is its owner's
+// alone, and inside that is the container's root.
+func (w *world) unreadable() {
+	for _, s := range w.wantSpaces {
+		c := s.Container
+		if facts, known := w.actual.Images[c.Image]; known {
+			c = WithImage(c, facts)
+		}
+		switch user, _, _ := strings.Cut(c.User, ":"); user {
+		case "", "0", "root":
+			continue
+		}
+		for _, target := range sortedKeys(s.Grants) {
+			if s.Grants[target].Kind == schema.GrantSecret {
+				w.note("unreadable", s.Address.String(), fmt.Sprintf("%s is for the container's root, and the space runs as %s", target, c.User), originOf(s, key("mount", target)))
+			}
+		}
+	}
+}
+
 // unchecked says what nobody looked at.
 func (w *world) unchecked() {
+	w.unreadable()
 	if !w.host.Checked {
 		w.note("unchecked", "host", "grants' sources, secrets' owners and modes, builds' contexts: the host wasn't looked at", schema.Origin{})
 	}

@@ -36,13 +36,15 @@ type Desired struct {
 	// file read, build contexts, binaries of images. A space must not write them.
 	Loaded []string
 
-	Accepts  []schema.Accept
-	Images   []Image
-	Networks []Network
-	Volumes  []Volume
-	Spaces   []Space
-	Roles    []schema.Role
-	Egresses []schema.Egress
+	Accepts []schema.Accept
+	// Variables are the values that the files' variables were given.
+	Variables []schema.Variable
+	Images    []Image
+	Networks  []Network
+	Volumes   []Volume
+	Spaces    []Space
+	Roles     []schema.Role
+	Egresses  []schema.Egress
 	// Grants by their address, for origins and for the host's rules.
 	Grants []schema.Grant
 }
@@ -222,11 +224,16 @@ type Engine struct {
 	IsolatedGateway bool
 	// InternalDNSLeaks: names from an internal network are resolved through the host.
 	InternalDNSLeaks bool
+	// Lacks are what the language has words for and the engine doesn't know.
+	Lacks []string
 	// StorageDir is the engine's own data directory, never grantable.
 	StorageDir string
 	// Offline: nothing was asked, this is an assumed empty world.
 	Offline bool
 }
+
+// LacksStartInterval is in Engine.Lacks before API 1.44.
+const LacksStartInterval = "healthcheck.start_interval"
 
 // State is what a container is doing.
 type State string

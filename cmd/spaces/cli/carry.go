@@ -297,9 +297,9 @@ func (c *carry) conclude(result reconcile.Result, failed *reconcile.ApplyError) 
 	fmt.Fprintf(w, "\n%s %d done, %d failed, %d skipped.\n", colours.refused(what),
 		len(result.Done), len(result.Failed), len(result.Skipped))
 	for _, f := range result.Failed {
-		fmt.Fprintf(w, "  %s %s\n", colours.lost("✗ failed "), printable(f.Item+"\n      "+f.Err.Error()))
+		fmt.Fprintf(w, "  %s %s\n", colours.lost("✗ failed "), printable(f.Item+"\n"+indented(f.Err.Error())))
 		if r, ok := refusalIn(f.Err); ok && r.Fix != "" {
-			fmt.Fprintf(w, "      %s\n", printable(fixLines(r.Fix)))
+			fmt.Fprintln(w, printable(indented(fixLines(r.Fix))))
 		}
 	}
 	for _, id := range result.Skipped {
@@ -309,6 +309,12 @@ func (c *carry) conclude(result reconcile.Result, failed *reconcile.ApplyError) 
 		fmt.Fprintf(w, "  %s %s\n", colours.gained("✓ done   "), printable(id))
 	}
 	fmt.Fprintln(w, "Nothing is lost: the next plan starts from what is really there.")
+}
+
+// indented sets a text of several lines below what it is about.
+func indented(text string) string {
+	const by = "      "
+	return by + strings.ReplaceAll(text, "\n", "\n"+by)
 }
 
 // closeEngine lets an engine's connections go; there may be none.

@@ -40,7 +40,7 @@ func (p *progress) event(e reconcile.Event) {
 		p.line(p.colours.gained("✓") + " " + printable(e.Item))
 	case reconcile.PhaseFailed:
 		p.finish(e.Item)
-		p.line(p.colours.lost("✗") + " " + printable(e.Item+": "+e.Err.Error()))
+		p.line(p.colours.lost("✗") + " " + printable(e.Item+": "+strings.ReplaceAll(e.Err.Error(), "\n", "\n    ")))
 	case reconcile.PhaseSkipped:
 		return // the end tells
 	}

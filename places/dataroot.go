@@ -204,7 +204,7 @@ func (r DataRoot) Ensure(h Host) error {
 	if at := locate(string(r)); at.err != nil {
 		return fmt.Errorf("cannot look at the data root %s: %w", r, at.err)
 	} else if at.resolved != string(r) {
-		return fmt.Errorf("cannot use the data root %s: a symlink now leads from it to %s", r, at.resolved)
+		return unfit(string(r), fmt.Sprintf("a symlink now leads from it to %s", at.resolved), "Remove it.")
 	}
 	if err := os.MkdirAll(filepath.Dir(string(r)), 0o700); err != nil {
 		return fmt.Errorf("cannot make the folder of the data root: %w", err)
@@ -243,13 +243,19 @@ func ensureFolder(path string, uid int) error {
 	}
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
-		return fmt.Errorf("cannot use %s: it is a symlink; the data root holds its own folders, so remove it", path)
+		return unfit(path, "it is a symlink", "The data root holds its own folders, so remove it.")
 	case !info.IsDir():
-		return fmt.Errorf("cannot use %s: it is not a folder; move it away", path)
+		return unfit(path, "it is not a folder", "Move it away.")
 	case ownerOf(info) != uid:
-		return fmt.Errorf("cannot use %s: it belongs to user %d, not to you (%d); chown it, or name another data root", path, ownerOf(info), uid)
+		return unfit(path, fmt.Sprintf("it belongs to user %d, not to you (%d)", ownerOf(info), uid), "Make it yours (chown), or name another data root.")
 	case info.Mode().Perm() != 0o700:
-		return fmt.Errorf("cannot use %s: its mode is %04o, which lets others in or you out; chmod 700 %s", path, info.Mode().Perm(), path)
+		return unfit(path, fmt.Sprintf("its mode is %04o, which lets others in or you out", info.Mode().Perm()), fmt.Sprintf("Type: chmod 700 %s", path))
 	}
 	return nil
+}
+
+// unfit refuses a path of the data root that others may have had a hand in, or that
+// isn't what belongs there: only a person can tell what to do with it.
+func unfit(path, what, fix string) *reconcile.Refusal {
+	return &reconcile.Refusal{Code: reconcile.CodeDataRoot, Text: fmt.Sprintf("%s can't be used: %s.", path, what), Fix: fix}
 }

@@ -160,7 +160,7 @@ func TestEnsureDataRoot(t *testing.T) {
 			}
 			path := root.Part("host")
 			must(t, c.spoil(path))
-			if err := root.Ensure(h); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := root.Ensure(h); err == nil || !strings.Contains(wording(err), c.want) {
 				t.Errorf("got %v", err)
 			}
 			must(t, os.RemoveAll(path))
@@ -174,4 +174,13 @@ func TestEnsureDataRoot(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// wording is all that an error tells a person, what to do included.
+func wording(err error) string {
+	var r *reconcile.Refusal
+	if errors.As(err, &r) {
+		return r.Text + " " + r.Fix
+	}
+	return err.Error()
 }

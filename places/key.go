@@ -95,7 +95,7 @@ func readKey(path string, uid int) (*keyed, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	switch {
 	case errors.Is(err, syscall.ELOOP):
-		return nil, fmt.Errorf("cannot use the key %s: it is a symlink; put the file itself there", path)
+		return nil, unfit(path, "it is a symlink", "Put the file itself there.")
 	case err != nil:
 		return nil, fmt.Errorf("cannot read the key: %w", err)
 	}
@@ -107,11 +107,11 @@ func readKey(path string, uid int) (*keyed, error) {
 	// Whoever knows the key can guess at what it digests.
 	switch {
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("cannot use the key %s: it is not a regular file; remove it, and the next apply makes one", path)
+		return nil, unfit(path, "it is not a regular file", "Remove it, and the next apply makes one.")
 	case ownerOf(info) != uid:
-		return nil, fmt.Errorf("cannot use the key %s: it belongs to user %d, not to you (%d); remove it, and the next apply makes one (changed secrets and files can't be told until then)", path, ownerOf(info), uid)
+		return nil, unfit(path, fmt.Sprintf("it belongs to user %d, not to you (%d)", ownerOf(info), uid), "Remove it, and the next apply makes one (changed secrets and files can't be told until then).")
 	case modeOf(info) != 0o600:
-		return nil, fmt.Errorf("cannot use the key %s: its mode is %04o, others may have read it; chmod 600 %s if none did, or remove it, and the next apply makes one", path, modeOf(info), path)
+		return nil, unfit(path, fmt.Sprintf("its mode is %04o, others may have read it", modeOf(info)), fmt.Sprintf("Type chmod 600 %s if none did, or remove it, and the next apply makes one.", path))
 	}
 	var key [keySize + 1]byte
 	n, err := io.ReadFull(f, key[:])
@@ -119,7 +119,7 @@ func readKey(path string, uid int) (*keyed, error) {
 		return nil, fmt.Errorf("cannot read the key: %w", err)
 	}
 	if n != keySize {
-		return nil, fmt.Errorf("cannot use the key %s: it isn't %d bytes long; restore it, or remove it, and the next apply makes one (changed secrets and files can't be told until then)", path, keySize)
+		return nil, unfit(path, fmt.Sprintf("it isn't %d bytes long", keySize), "Restore it, or remove it, and the next apply makes one (changed secrets and files can't be told until then).")
 	}
 	return newKeyed([keySize]byte(key[:keySize])), nil
 }

@@ -198,7 +198,7 @@ func TestKeyRefused(t *testing.T) {
 				"load":   func() error { _, err := LoadKey(path, h); return err },
 				"ensure": func() error { _, err := EnsureKey(path, h); return err },
 			} {
-				if err := f(); err == nil || !strings.Contains(err.Error(), c.want) {
+				if err := f(); err == nil || !strings.Contains(wording(err), c.want) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}

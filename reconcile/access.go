@@ -22,6 +22,14 @@ const (
 // losses.
 func (w *world) accessChanges() []AccessChange {
 	before, after := w.accessNow(), w.accessAsked()
+	for _, s := range w.wantSpaces {
+		for network := range s.Container.Networks {
+			w.members[network] = append(w.members[network], s.Address.String())
+		}
+	}
+	for _, names := range w.members {
+		slices.Sort(names)
+	}
 	var out []AccessChange
 	for _, a := range missingFrom(before, after) {
 		c := AccessChange{Gains: true, Access: a}
@@ -272,13 +280,7 @@ func opensUp(path string) bool {
 // meets names who else will be on a network that a space joins.
 func (w *world) meets(a Access) string {
 	const most = 6
-	var names []string
-	for _, s := range w.wantSpaces {
-		if _, on := s.Container.Networks[a.What]; on && s.Address.String() != a.Space {
-			names = append(names, s.Address.String())
-		}
-	}
-	slices.Sort(names)
+	names := slices.DeleteFunc(slices.Clone(w.members[a.What]), func(name string) bool { return name == a.Space })
 	switch {
 	case len(names) == 0:
 		return ""

@@ -75,6 +75,8 @@ type world struct {
 	discarded map[string][]string
 	// ready is the last item of a space, by container name.
 	ready map[string]string
+	// members are the addresses of the spaces that are to be on a network, sorted.
+	members map[string][]string
 	// untouched are containers that go on as they are: the host's own.
 	untouched map[string]bool
 	refused   map[string]bool
@@ -104,6 +106,7 @@ func newWorld(d Desired, h HostFacts, a Actual, o Options) *world {
 		first:        map[string][]string{},
 		discarded:    map[string][]string{},
 		ready:        map[string]string{},
+		members:      map[string][]string{},
 		untouched:    map[string]bool{},
 		refused:      map[string]bool{},
 		plan:         Plan{Project: d.Project, Endpoint: d.Endpoint, Engine: a.Engine.Name},

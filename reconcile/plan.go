@@ -155,6 +155,7 @@ const (
 	CodeImageInput          = "image-input"
 	CodeCPUs                = "cpus-unavailable"
 	CodeEngineLacks         = "engine-lacks"
+	CodeDataRoot            = "data-root-unfit"
 	CodeGrantSource         = "grant-source"
 	CodeGrantForbidden      = "grant-forbidden"
 	CodeGrantHoldsConfig    = "grant-holds-configuration"

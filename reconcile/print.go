@@ -80,11 +80,16 @@ func (i Item) Sign() string {
 	switch i.Step.(type) {
 	case NotYet:
 		return "?"
+	case BuildImage:
+		if i.Effects.Has(Updates) {
+			return "~"
+		}
+		return "+"
 	case RemoveSpace, RemoveNetwork, RemoveVolume:
 		return "-"
 	case ReplaceSpace:
 		return "±"
-	case CreateSpace, CreateNetwork, CreateVolume, CreateDirectory, BuildImage, PullImage:
+	case CreateSpace, CreateNetwork, CreateVolume, CreateDirectory, PullImage:
 		return "+"
 	}
 	return "~"

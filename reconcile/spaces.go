@@ -542,7 +542,6 @@ func (w *world) removeContainer(c *ObservedContainer, effect Effects, side Side,
 	subject := w.subject(*c)
 	id := w.add(Item{
 		ID: "remove " + subject, Subject: subject, Step: RemoveSpace{Name: c.Name, StopTimeout: c.StopTimeout},
-		Changes: []Change{{Field: "container", Before: c.Name, BeforeSet: true, Side: side}},
 		Reasons: []string{reason},
 		Effects: effect, Side: side, Needs: slices.Clone(w.first[c.Name]),
 	})

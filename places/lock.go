@@ -1,6 +1,7 @@
 package places
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -178,7 +179,10 @@ func (r DataRoot) AppliedFrom() (string, error) {
 
 // SetAppliedFrom records the folder that applies.
 func (r DataRoot) SetAppliedFrom(folder string) error {
-	if err := replaceFile(r.SourceFile(), []byte(folder+"\n")); err != nil {
+	if err := ReplaceFile(r.SourceFile(), 0o600, func(w *bufio.Writer) error {
+		_, err := w.WriteString(folder + "\n")
+		return err
+	}); err != nil {
 		return fmt.Errorf("cannot record which folder applied: %w", err)
 	}
 	return nil
@@ -204,29 +208,4 @@ func SameFolder(a, b string) bool {
 		return os.SameFile(x.info, y.info)
 	}
 	return x.resolved == y.resolved
-}
-
-// replaceFile puts content into a file such that at any moment the old or the new is
-// there, whole.
-func replaceFile(path string, content []byte) error {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return err
-	}
-	return syncFolder(dir)
 }

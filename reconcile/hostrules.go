@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"spaces/gatekeeper/policy"
 	"spaces/schema"
 )
 
@@ -22,7 +23,7 @@ const maxSocketPath = 107
 // socketFile is the name of a socket in its directory, by the grant's source.
 func socketFile(source string) string {
 	switch source {
-	case "agent", "human":
+	case policy.SocketAgent, policy.SocketHuman:
 		return "broker.sock"
 	default:
 		return source + ".sock"
@@ -36,7 +37,7 @@ func GrantPath(d Desired, g schema.Grant) string {
 	case schema.GrantSocket:
 		return path.Join(d.DataRoot, "sock", g.Source)
 	case schema.GrantData:
-		if g.Source == "store" {
+		if g.Source == policy.DataStore {
 			return d.Store
 		}
 		return path.Join(d.DataRoot, g.Source)

@@ -92,6 +92,29 @@ func (RemoveSpace) step()     {}
 func (RenameSpace) step()     {}
 func (NotYet) step()          {}
 
+// Steps has one of each kind, empty.
+func Steps() []Step {
+	return []Step{
+		CreateDirectory{},
+		CreateNetwork{},
+		RemoveNetwork{},
+		CreateVolume{},
+		RemoveVolume{},
+		BuildImage{},
+		PullImage{},
+		CreateSpace{},
+		ReplaceSpace{},
+		UpdateSpace{},
+		ConnectSpace{},
+		DisconnectSpace{},
+		StartSpace{},
+		UnpauseSpace{},
+		RemoveSpace{},
+		RenameSpace{},
+		NotYet{},
+	}
+}
+
 // Suffixes of the names a container has only while it is being replaced. A space's
 // name has no dot, so they collide with nothing of ours.
 const (

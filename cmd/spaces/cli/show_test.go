@@ -25,7 +25,7 @@ func TestStepsAreAll(t *testing.T) {
 			want = append(want, f.Recv.List[0].Type.(*ast.Ident).Name)
 		}
 	}
-	for _, s := range steps() {
+	for _, s := range reconcile.Steps() {
 		got = append(got, reflect.TypeOf(s).Name())
 	}
 	slices.Sort(want)
@@ -48,7 +48,7 @@ func TestPlanOfARecord(t *testing.T) {
 		Notes:    []reconcile.Notice{{Kind: "kept", Subject: "volume.a", Text: "it stays"}},
 		Refusals: []reconcile.Refusal{{Code: "name-taken", Text: "it is taken", Fix: "rename it", Origin: at, ApplyOnly: true}},
 	}
-	for n, s := range steps() {
+	for n, s := range reconcile.Steps() {
 		effects := reconcile.Effects(1 << (n % 7))
 		plan.Items = append(plan.Items, reconcile.Item{
 			ID: string(rune('a' + n)), Subject: "space.a", Step: s, Effects: effects | reconcile.Widens, Origin: at,

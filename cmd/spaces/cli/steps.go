@@ -7,32 +7,9 @@ import (
 	"spaces/reconcile"
 )
 
-// steps has one of each kind: what a record says of a step is its kind alone.
-func steps() []reconcile.Step {
-	return []reconcile.Step{
-		reconcile.CreateDirectory{},
-		reconcile.CreateNetwork{},
-		reconcile.RemoveNetwork{},
-		reconcile.CreateVolume{},
-		reconcile.RemoveVolume{},
-		reconcile.BuildImage{},
-		reconcile.PullImage{},
-		reconcile.CreateSpace{},
-		reconcile.ReplaceSpace{},
-		reconcile.UpdateSpace{},
-		reconcile.ConnectSpace{},
-		reconcile.DisconnectSpace{},
-		reconcile.StartSpace{},
-		reconcile.UnpauseSpace{},
-		reconcile.RemoveSpace{},
-		reconcile.RenameSpace{},
-		reconcile.NotYet{},
-	}
-}
-
 // stepOf is the kind of step that a record names.
 func stepOf(verb string) (reconcile.Step, error) {
-	for _, s := range steps() {
+	for _, s := range reconcile.Steps() {
 		if (reconcile.Item{Step: s}).Verb() == verb {
 			return s, nil
 		}

@@ -105,3 +105,69 @@ func TestChangesBehindOurBack(t *testing.T) {
 		})
 	}
 }
+
+// What can't run beside a container that goes waits for it: a space under a new name
+// has the old one's port.
+func TestStartsWaitForWhatHoldsTheirPlace(t *testing.T) {
+	files := func(name, host, port, address string) string {
+		return strings.NewReplacer("NAME", name, "HOST", host, "PORT", port, "ADDRESS", address).Replace(`
+project = "acme"
+
+install {
+  mode     = "containerized"
+  endpoint = "unix:///run/user/1000/docker.sock"
+}
+
+image "core" {
+  binary = "spaces"
+}
+
+network "front" {
+  internal = false
+  reason   = "it publishes"
+  subnet   = "10.1.0.0/24"
+}
+
+space "NAME" {
+  image = image.core
+
+  network "front" {
+    address = "ADDRESS"
+  }
+
+  publish {
+    host      = "HOST"
+    port      = PORT
+    container = 80
+    reason    = "a test"
+  }
+}
+`)
+	}
+	for name, c := range map[string]struct {
+		host, port, address string
+		waits               bool
+	}{
+		"same port":          {"127.0.0.1", "80", "10.1.0.9", true},
+		"on every address":   {"0.0.0.0", "80", "10.1.0.9", true},
+		"of IPv6":            {"::", "80", "10.1.0.9", true},
+		"on another address": {"127.0.0.2", "80", "10.1.0.9", false},
+		"another port":       {"127.0.0.1", "81", "10.1.0.9", false},
+		"same address":       {"127.0.0.1", "81", "10.1.0.8", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := freshModel()
+			m.apply(t, m.plan(t, load(t, files("old", "127.0.0.1", "80", "10.1.0.8"))))
+			p := m.plan(t, load(t, files("new", c.host, c.port, c.address)))
+			for _, i := range p.Items {
+				if i.ID == "create space.new" && slices.Contains(i.Needs, "remove space.old") != c.waits {
+					t.Errorf("it needs %v", i.Needs)
+				}
+			}
+			m.apply(t, p)
+			if p := m.plan(t, load(t, files("new", c.host, c.port, c.address))); len(p.Items) > 0 {
+				t.Errorf("the second plan has steps:\n%s", p)
+			}
+		})
+	}
+}

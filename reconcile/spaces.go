@@ -531,12 +531,65 @@ func (w *world) removals() {
 		if twin := w.twin(c); twin != "" {
 			side, reason = SideReality, "it carries the labels of "+twin+" and isn't its container"
 		}
-		w.removeContainer(c, Destroys, side, reason)
+		w.makeRoom(c, w.removeContainer(c, Destroys, side, reason))
 	}
 	if w.options.Destroy {
 		w.removeInReverse()
 	}
 }
+
+// makeRoom lets what starts wait until a container that holds its port or its address
+// is gone.
+func (w *world) makeRoom(holder *ObservedContainer, gone string) {
+	for _, s := range w.wantSpaces {
+		if clash(holder.Container, s.Container) {
+			w.need(w.ready[s.Container.Name], gone)
+		}
+	}
+}
+
+// clash tells whether two containers can't run at once.
+func clash(a, b Container) bool {
+	for name, e := range a.Networks {
+		if e.Address != "" && e.Address == b.Networks[name].Address {
+			return true
+		}
+	}
+	for port, bindings := range a.Publish {
+		for other, taken := range b.Publish {
+			if protocol(port) == protocol(other) && bindingsClash(bindings, taken) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func protocol(port string) string {
+	_, protocol, _ := strings.Cut(port, "/")
+	return protocol
+}
+
+func bindingsClash(a, b string) bool {
+	for one := range strings.SplitSeq(a, ",") {
+		ip, port := cutPort(one)
+		for other := range strings.SplitSeq(b, ",") {
+			otherIP, otherPort := cutPort(other)
+			// Whether one of both families leaves room for one of the other isn't worth knowing.
+			if port == otherPort && (ip == otherIP || everyAddress(ip) || everyAddress(otherIP)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func cutPort(binding string) (ip, port string) {
+	at := strings.LastIndex(binding, ":")
+	return strings.Trim(binding[:max(at, 0)], "[]"), binding[at+1:]
+}
+
+func everyAddress(ip string) bool { return ip == "" || ip == "0.0.0.0" || ip == "::" }
 
 func (w *world) removeContainer(c *ObservedContainer, effect Effects, side Side, reason string) string {
 	subject := w.subject(*c)

@@ -21,7 +21,8 @@ import (
 )
 
 // inspectors is how many objects are inspected at once. An engine answers from memory,
-// so more only queue there.
+// so that of 2, 4, 8 and 16 none was faster than this on two processors, and each more
+// holds another container's JSON.
 const inspectors = 4
 
 // Observer reads an engine. It has no method that changes anything, and sends nothing

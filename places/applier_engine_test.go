@@ -101,7 +101,8 @@ func (w *workbench) binaryStep(reference, program string) reconcile.BuildImage {
 		Address:   schema.Address{Kind: "image", Name: "payload"},
 		Reference: reference, Binary: program,
 	}
-	return reconcile.BuildImage{Image: i, Input: SurveyImage(w.t.Context(), w.host, i).Joined(nil)}
+	from := SurveyImage(w.t.Context(), w.host, i)
+	return reconcile.BuildImage{Image: i, From: from, Input: from.Joined(nil)}
 }
 
 // applier is one that has just seen all there is.
@@ -324,7 +325,8 @@ func testImages(t *testing.T, w *workbench) {
 			Reference: w.name(name) + ":1",
 			Build:     &schema.Build{Context: dir, Dockerfile: "Dockerfile", Args: args},
 		}
-		return reconcile.BuildImage{Image: i, Input: SurveyImage(t.Context(), w.host, i).Joined(nil)}
+		from := SurveyImage(t.Context(), w.host, i)
+		return reconcile.BuildImage{Image: i, From: from, Input: from.Joined(nil)}
 	}
 	t.Run("a context is built", func(t *testing.T) {
 		step := build("built", "FROM scratch\nARG GREETING\nCOPY payload /payload\nENV HELLO=$GREETING\n", map[string]string{"GREETING": "hi"})

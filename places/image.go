@@ -29,7 +29,7 @@ import (
 // made from what the plan said. An image that had the name stays, without it.
 func (a *Applier) buildImage(ctx context.Context, s reconcile.BuildImage) error {
 	subject := s.Image.Address.String()
-	if s.Input == "" {
+	if s.From.Digest == "" {
 		return fmt.Errorf("cannot make %s: the plan doesn't say from what", subject)
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.timeouts.build)
@@ -103,12 +103,17 @@ func (a *Applier) buildContext(ctx context.Context, s reconcile.BuildImage, b sc
 	if err != nil {
 		return err
 	}
+	if !slices.Equal(bases, s.From.Bases) {
+		return inputMoved(s)
+	}
+	if err := a.joinBases(ctx, &s); err != nil {
+		return err
+	}
 	sent, id, err := a.sendBuild(ctx, s, b, in)
 	if err != nil {
 		return err
 	}
-	input := reconcile.ImageInput{Digest: sent, Bases: bases}
-	if input.Joined(a.options.Actual.Images) != s.Input {
+	if sent != s.From.Digest {
 		return inputMoved(s)
 	}
 	if err := a.checkImage(ctx, s, id); err != nil {
@@ -116,6 +121,27 @@ func (a *Applier) buildContext(ctx context.Context, s reconcile.BuildImage, b sc
 	}
 	if err := a.docker.ImageTag(ctx, id, s.Image.Reference); err != nil {
 		return fmt.Errorf("cannot name the image %s: %w", s.Image.Reference, err)
+	}
+	return nil
+}
+
+// joinBases fills in what the plan could not know: the ids of base images that were
+// pulled since. Those it did know must still be the same.
+func (a *Applier) joinBases(ctx context.Context, s *reconcile.BuildImage) error {
+	images := map[string]reconcile.ImageFacts{}
+	for _, base := range s.From.Bases {
+		facts, err := a.imageFacts(ctx, base)
+		if err != nil {
+			return err
+		}
+		images[base] = facts
+	}
+	switch joined := s.From.Joined(images); s.Input {
+	case "":
+		s.Input = joined
+	case joined:
+	default:
+		return &MovedError{What: "what " + s.Image.Address.String() + " is made from", How: "an image that it starts from is another one now"}
 	}
 	return nil
 }
@@ -264,7 +290,7 @@ func (a *Applier) loadBinary(ctx context.Context, s reconcile.BuildImage) error 
 	if err != nil {
 		return fmt.Errorf("cannot read %s: %w", s.Image.Binary, err)
 	}
-	if (reconcile.ImageInput{Digest: BinaryDigest(b.sum)}).Joined(nil) != s.Input {
+	if BinaryDigest(b.name, b.sum) != s.From.Digest {
 		return inputMoved(s)
 	}
 	// Unlike a build's, the content is known to be right: the engine checks that the

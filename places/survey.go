@@ -242,11 +242,12 @@ func surveyBinary(ctx context.Context, h Host, binary string) (reconcile.ImageIn
 			fmt.Sprintf("cannot read the binary %s: %v", f.Name(), bare(err)), "Make it readable.",
 		}
 	}
-	return reconcile.ImageInput{Digest: BinaryDigest(hex.EncodeToString(hash.Sum(nil)))}, nil
+	return reconcile.ImageInput{Digest: BinaryDigest(binaryName(h, binary), hex.EncodeToString(hash.Sum(nil)))}, nil
 }
 
-// BinaryDigest is the ImageInput.Digest of a binary whose SHA-256 is sum, in hex.
-func BinaryDigest(sum string) string { return digestOf("binary 1", sum) }
+// BinaryDigest is the ImageInput.Digest of a binary that is called name in its image and
+// whose SHA-256 is sum, in hex.
+func BinaryDigest(name, sum string) string { return digestOf("binary 1", name, sum) }
 
 // OpenBinary opens the binary that an image is made from and judges it: "spaces", or
 // this program's own path, is the program that runs, even if its file was replaced

@@ -206,7 +206,7 @@ func (w *world) makeImages() {
 		facts, exists := w.actual.Images[i.Reference]
 		if i.Binary == "" && i.Build == nil {
 			if !exists {
-				w.pullImage(i)
+				w.pullImage(i.Address.String(), i.Address.String(), i.Reference, i.Origin)
 			}
 		} else {
 			w.makeImage(i, facts, exists)
@@ -222,14 +222,30 @@ func (w *world) makeImages() {
 	}
 }
 
-func (w *world) pullImage(i Image) {
-	w.imageItem[i.Reference] = w.add(Item{
-		ID: "pull " + i.Address.String(), Subject: i.Address.String(),
-		Step:    PullImage{i.Reference},
-		Changes: []Change{{Field: "reference", After: i.Reference, AfterSet: true, Origin: i.Origin, Side: SideEither}},
-		Reasons: []string{"the engine doesn't have it; pulling reaches its registry"},
-		Origin:  i.Origin, Effects: Creates, Side: SideEither,
-	})
+// pullImage plans a pull, once for each reference, and returns its item.
+func (w *world) pullImage(what, subject, reference string, at schema.Origin) string {
+	if w.imageItem[reference] == "" {
+		w.imageItem[reference] = w.add(Item{
+			ID: "pull " + what, Subject: subject,
+			Step:    PullImage{reference},
+			Changes: []Change{{Field: "reference", After: reference, AfterSet: true, Origin: at, Side: SideEither}},
+			Reasons: []string{"the engine doesn't have it; pulling reaches its registry"},
+			Origin:  at, Effects: Creates, Side: SideEither,
+		})
+	}
+	return w.imageItem[reference]
+}
+
+// pullBases plans pulls of the images that an image starts from and the engine doesn't
+// have: what it is made from is known only then.
+func (w *world) pullBases(i Image, input ImageInput) []string {
+	var pulls []string
+	for _, base := range input.Bases {
+		if _, there := w.actual.Images[base]; !there {
+			pulls = append(pulls, w.pullImage(base, i.Address.String(), base, i.Origin))
+		}
+	}
+	return pulls
 }
 
 func (w *world) makeImage(i Image, facts ImageFacts, exists bool) {
@@ -246,14 +262,18 @@ func (w *world) makeImage(i Image, facts ImageFacts, exists bool) {
 		return
 	}
 	after := want
-	if !checked {
+	pulls := w.pullBases(i, input)
+	switch {
+	case !checked:
 		after = "(known when the host is looked at)"
+	case len(pulls) > 0:
+		want, after = "", "(known after pull)"
 	}
 	item := Item{
 		ID: "build " + i.Address.String(), Subject: i.Address.String(),
-		Step:    BuildImage{Image: i, Input: want},
+		Step:    BuildImage{Image: i, From: input, Input: want},
 		Changes: []Change{{Field: "input", Before: facts.Input, BeforeSet: facts.Input != "", After: after, AfterSet: true, Origin: i.Origin, Side: SideEither}},
-		Origin:  i.Origin, Effects: Creates, Side: SideEither,
+		Origin:  i.Origin, Effects: Creates, Side: SideEither, Needs: pulls,
 	}
 	switch {
 	case !exists:

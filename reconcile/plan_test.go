@@ -136,7 +136,7 @@ func happen(m *model, o *Options, words []string) error {
 	case "taken":
 		m.actual.Taken.Containers = map[string]string{name: "a container nobody labelled"}
 	case "input":
-		m.host.Inputs = map[string]ImageInput{name: {Digest: value}}
+		m.host.Inputs = map[string]ImageInput{name: {Digest: value, Bases: words[3:]}}
 	case "content":
 		f := m.host.Paths[name]
 		f.Content = value

@@ -20,7 +20,10 @@ type (
 	// BuildImage makes an image on the engine from a binary or a context.
 	BuildImage struct {
 		Image Image
-		Input string // goes into LabelImageInput
+		From  ImageInput
+		// Input goes into LabelImageInput: From joined with the ids of its bases, or empty
+		// where a base is pulled first.
+		Input string
 	}
 	// PullImage fetches an image that the engine doesn't have.
 	PullImage struct{ Reference string }

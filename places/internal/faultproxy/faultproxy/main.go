@@ -3,16 +3,18 @@
 //	faultproxy -listen SOCKET -engine SOCKET -record FILE ['FAULT' …]
 //
 // A FAULT is "ACTION WHEN NTH METHOD REGEXP": "cut after 1 POST /start$". FILE gets one
-// line for each call, "METHOD /path", when it ends.
+// line for each call, "METHOD /path", soon after it came.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"spaces/places/internal/faultproxy"
 )
@@ -41,19 +43,36 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(p.Endpoint) // ready
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
-	<-stop
-	if err := p.Close(); err != nil {
-		return err
-	}
-	if *record == "" {
+	fmt.Println(p.Endpoint) // ready
+	recorded := waitFor(stop, p, *record)
+	return errors.Join(p.Close(), recorded)
+}
+
+// waitFor writes down what comes until it is time to stop.
+func waitFor(stop <-chan os.Signal, p *faultproxy.Proxy, record string) error {
+	if record == "" {
+		<-stop
 		return nil
 	}
-	var b strings.Builder
-	for _, c := range p.Calls() {
-		fmt.Fprintln(&b, c)
+	f, err := os.Create(record)
+	if err != nil {
+		return err
 	}
-	return os.WriteFile(*record, []byte(b.String()), 0o600)
+	written := 0
+	for stopped := false; !stopped; {
+		select {
+		case <-stop:
+			stopped = true
+		case <-time.After(10 * time.Millisecond):
+		}
+		for _, c := range p.Calls()[written:] {
+			if _, err := fmt.Fprintln(f, c); err != nil {
+				return errors.Join(err, f.Close())
+			}
+			written++
+		}
+	}
+	return f.Close()
 }

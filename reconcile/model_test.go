@@ -111,6 +111,9 @@ func (m *model) Apply(_ context.Context, step Step) error {
 	case DisconnectSpace:
 		m.disconnect(s.Name, s.Network)
 	case StartSpace:
+		if err := m.room(m.container(s.Name).Container); err != nil {
+			return err
+		}
 		m.container(s.Name).State = StateRunning
 	case UnpauseSpace:
 		m.container(s.Name).State = StateRunning
@@ -151,6 +154,9 @@ func (m *model) create(c Container, name, replaces string) error {
 		c.Labels[LabelReplaces] = replaces
 	}
 	c.Name = name
+	if err := m.room(c); err != nil {
+		return err
+	}
 	for network := range c.Networks {
 		if n := m.network(network); n != nil {
 			n.Members = append(n.Members, Member{name, true, true})
@@ -165,6 +171,16 @@ func (m *model) create(c Container, name, replaces string) error {
 	}
 	m.nextID++
 	m.actual.Containers = append(m.actual.Containers, ObservedContainer{Container: c, State: StateRunning, ID: "id" + strconv.Itoa(m.nextID)})
+	return nil
+}
+
+// room refuses a port that another container has.
+func (m *model) room(c Container) error {
+	for _, other := range m.actual.Containers {
+		if other.Name != c.Name && running(other.State) && clash(other.Container, c) {
+			return fmt.Errorf("%s has a port that %s wants", other.Name, c.Name)
+		}
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"spaces/schema"
@@ -98,7 +99,12 @@ func (w *world) makeSpaces() {
 			w.createSpace(s)
 		}
 	}
-	// Only now is it known which item makes each space ready.
+	w.waitForEachOther()
+	w.takeTurns()
+}
+
+// waitForEachOther lets a space's item need those that make ready what it depends on.
+func (w *world) waitForEachOther() {
 	for i := range w.plan.Items {
 		item := &w.plan.Items[i]
 		var waits []string
@@ -219,6 +225,9 @@ func (w *world) compareSpace(s Space, got *ObservedContainer) {
 	if state == appliedOtherKey && w.host.Digest != nil && hasContent(c) {
 		w.note("uncompared", s.Address.String(),
 			"made with a key that isn't here: whether its file grants have changed since can't be told", s.Origin)
+	}
+	if got.State == StateRestarting {
+		w.note("restarting", s.Address.String(), "its command keeps ending, last with status "+strconv.Itoa(got.ExitCode)+", and the engine starts it again", s.Origin)
 	}
 	if c := stateChange(got); c != nil {
 		changes = append(changes, *c)
@@ -537,59 +546,6 @@ func (w *world) removals() {
 		w.removeInReverse()
 	}
 }
-
-// makeRoom lets what starts wait until a container that holds its port or its address
-// is gone.
-func (w *world) makeRoom(holder *ObservedContainer, gone string) {
-	for _, s := range w.wantSpaces {
-		if clash(holder.Container, s.Container) {
-			w.need(w.ready[s.Container.Name], gone)
-		}
-	}
-}
-
-// clash tells whether two containers can't run at once.
-func clash(a, b Container) bool {
-	for name, e := range a.Networks {
-		if e.Address != "" && e.Address == b.Networks[name].Address {
-			return true
-		}
-	}
-	for port, bindings := range a.Publish {
-		for other, taken := range b.Publish {
-			if protocol(port) == protocol(other) && bindingsClash(bindings, taken) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func protocol(port string) string {
-	_, protocol, _ := strings.Cut(port, "/")
-	return protocol
-}
-
-func bindingsClash(a, b string) bool {
-	for one := range strings.SplitSeq(a, ",") {
-		ip, port := cutPort(one)
-		for other := range strings.SplitSeq(b, ",") {
-			otherIP, otherPort := cutPort(other)
-			// Whether one of both families leaves room for one of the other isn't worth knowing.
-			if port == otherPort && (ip == otherIP || everyAddress(ip) || everyAddress(otherIP)) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func cutPort(binding string) (ip, port string) {
-	at := strings.LastIndex(binding, ":")
-	return strings.Trim(binding[:max(at, 0)], "[]"), binding[at+1:]
-}
-
-func everyAddress(ip string) bool { return ip == "" || ip == "0.0.0.0" || ip == "::" }
 
 func (w *world) removeContainer(c *ObservedContainer, effect Effects, side Side, reason string) string {
 	subject := w.subject(*c)

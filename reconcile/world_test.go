@@ -14,7 +14,7 @@ import (
 // generate makes a configuration that a loader could have made, small and with all
 // parts likely to meet.
 func generate(r *rand.Rand) *schema.Config {
-	g := generator{r, &schema.Config{
+	g := generator{r, r.IntN(5), &schema.Config{
 		Root: "/cfg", Project: "acme",
 		Install: schema.Install{Mode: schema.ModeContainerized, Endpoint: "unix:///run/docker.sock"},
 	}}
@@ -28,8 +28,9 @@ func generate(r *rand.Rand) *schema.Config {
 }
 
 type generator struct {
-	r   *rand.Rand
-	cfg *schema.Config
+	r      *rand.Rand
+	turned int // by how much the ports have moved from space to space
+	cfg    *schema.Config
 }
 
 func (g generator) maybe() bool { return g.r.IntN(2) == 0 }
@@ -107,7 +108,7 @@ func (g generator) space(i int) {
 		s.DependsOn = []schema.Address{g.cfg.Spaces[g.r.IntN(i)].Address}
 	}
 	if g.maybe() {
-		s.Publish = append(s.Publish, schema.Publish{Host: "127.0.0.1", Port: 8000 + i, Container: 80, Protocol: "tcp"})
+		s.Publish = append(s.Publish, schema.Publish{Host: "127.0.0.1", Port: 8000 + (i+g.turned)%5, Container: 80, Protocol: "tcp"})
 	}
 	g.cfg.Spaces = append(g.cfg.Spaces, s)
 }

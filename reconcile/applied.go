@@ -135,7 +135,11 @@ func (a applied) side(d difference) Side {
 		_, same := a.asked(d.path, f.Value)
 		return !same
 	}
-	switch files, reality := moved(d.want), moved(d.got); {
+	files, reality := moved(d.want), moved(d.got)
+	if d.want == nil && d.got.EngineFilled {
+		files = false // the label has it, and yet no file asked for it
+	}
+	switch {
 	case files && !reality:
 		return SideFiles
 	case reality && !files:

@@ -60,6 +60,12 @@ func TestChangesBehindOurBack(t *testing.T) {
 			c.Networks = maps.Clone(c.Networks)
 			c.Networks["acme-inside"] = Endpoint{Aliases: []string{"evil"}}
 		}, []string{`space.web network["acme-inside"].aliases either`}},
+		"filled in otherwise": {func(m *model, c *ObservedContainer) {
+			filled := []Field{{Path: "HostConfig.ShmSize", Value: "128"}}
+			c.Labels = maps.Clone(c.Labels)
+			c.Labels[LabelApplied] = AppliedLabel(m.host.Digest, c.Container, filled)
+			c.Excess = []Field{{Path: "HostConfig.ShmSize", Value: "8", EngineFilled: true}}
+		}, []string{"space.web HostConfig.ShmSize in reality"}},
 		"range": {func(m *model, _ *ObservedContainer) { m.network("acme-inside").IPRange = "10.0.0.0/30" }, []string{"network.inside ip_range either"}},
 		"volume": {func(m *model, _ *ObservedContainer) {
 			m.actual.Volumes[0].Options = map[string]string{"device": "/etc"}

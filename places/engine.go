@@ -260,7 +260,7 @@ func features(endpoint string, v types.Version, info system.Info) reconcile.Engi
 		InternalReachesHost: release.before(28, 0, 0) && (!rootless || sharesHostNetwork(v)),
 		IsolatedGateway:     !release.before(28, 0, 0),
 		InternalDNSLeaks:    release.before(25, 0, 5),
-		Lacks:               lacks(release),
+		Lacks:               lacks(release, engineDefaults(v, info)),
 		StorageDir:          info.DockerRootDir,
 	}
 }
@@ -473,10 +473,14 @@ func IsTransient(err error) bool {
 	}, func(target error) bool { return errors.Is(err, target) })
 }
 
-// lacks are what the language has words for and a release's API doesn't.
-func lacks(r release) []string {
+// lacks are what the files can ask for, or every space gets, and an engine doesn't have.
+func lacks(r release, d defaults) []string {
+	var out []string
 	if r.before(25, 0, 0) {
-		return []string{reconcile.LacksStartInterval} // API 1.44
+		out = append(out, reconcile.LacksStartInterval) // API 1.44
 	}
-	return nil
+	if d.seccomp != seccompDefault {
+		out = append(out, reconcile.LacksSeccomp)
+	}
+	return out
 }

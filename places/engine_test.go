@@ -368,6 +368,12 @@ func TestSeccompOfTheEngine(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", option, got, want)
 		}
 	}
+	for profile, lacking := range map[string]bool{"default": false, "unconfined": true} {
+		info := system.Info{SecurityOptions: []string{"name=seccomp,profile=" + profile}}
+		if got := features("", types.Version{}, info).Lacks; slices.Contains(got, reconcile.LacksSeccomp) != lacking {
+			t.Errorf("%s: lacks %v", profile, got)
+		}
+	}
 	if !slices.Contains([]string{"host", "private"}, engineDefaults(types.Version{}, system.Info{}).cgroupns) {
 		t.Error("no default")
 	}

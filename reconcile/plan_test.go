@@ -123,6 +123,8 @@ func happen(m *model, o *Options, words []string) error {
 		o.RemoveVolumes = true
 	case "unenforced":
 		m.actual.Engine.Unenforced = words[1:]
+	case "lacks":
+		m.actual.Engine.Lacks = words[1:]
 	case "reaches-host":
 		m.actual.Engine.Rootless, m.actual.Engine.InternalReachesHost = false, true
 	case "no-key":

@@ -179,6 +179,13 @@ func (w *world) engineRefusals() {
 				Fix:  "Leave start_interval out, or use Docker 25 or later.", Origin: s.At("healthcheck"),
 			})
 		}
+		if s.Container.Seccomp == "default" && slices.Contains(e.Lacks, LacksSeccomp) {
+			w.refuse(Refusal{
+				Code: CodeEngineLacks,
+				Text: "This engine doesn't give containers the default seccomp profile.",
+				Fix:  "Start dockerd without --seccomp-profile, on a kernel with seccomp, or loosen \"seccomp\" in each space with a reason.", Origin: w.desired.Install,
+			})
+		}
 		if e.CPUs > 0 && w.onHost(s).NanoCPUs > int64(e.CPUs)*1e9 {
 			w.refuse(Refusal{
 				Code:   CodeCPUs,

@@ -224,7 +224,7 @@ type Engine struct {
 	IsolatedGateway bool
 	// InternalDNSLeaks: names from an internal network are resolved through the host.
 	InternalDNSLeaks bool
-	// Lacks are what the language has words for and the engine doesn't know.
+	// Lacks are what the files ask for and the engine doesn't have.
 	Lacks []string
 	// StorageDir is the engine's own data directory, never grantable.
 	StorageDir string
@@ -232,8 +232,13 @@ type Engine struct {
 	Offline bool
 }
 
-// LacksStartInterval is in Engine.Lacks before API 1.44.
-const LacksStartInterval = "healthcheck.start_interval"
+// What may be in Engine.Lacks.
+const (
+	LacksStartInterval = "healthcheck.start_interval" // before API 1.44
+	// LacksSeccomp: a container without a seccomp option doesn't get the engine's own
+	// default profile, because the engine was told another or the kernel has none.
+	LacksSeccomp = "seccomp"
+)
 
 // State is what a container is doing.
 type State string

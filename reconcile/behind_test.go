@@ -177,3 +177,22 @@ space "NAME" {
 		})
 	}
 }
+
+// A network that another is made from goes after that one.
+func TestConfigurationNetworkGoesLast(t *testing.T) {
+	m := freshModel()
+	cfg := load(t, watched)
+	m.apply(t, m.plan(t, cfg))
+	inside := m.network("acme-inside")
+	inside.Excess = []Field{{Path: "ConfigFrom.Network", Value: "acme-config"}}
+	config := *inside
+	config.Name, config.Excess, config.Members = "acme-config", []Field{{Path: "ConfigOnly", Value: "true"}}, nil
+	m.actual.Networks = append(m.actual.Networks, config)
+	seen := false
+	for _, i := range m.plan(t, cfg).Items {
+		seen = seen || i.ID == "remove network acme-config" && slices.Contains(i.Needs, "remove network.inside")
+	}
+	if !seen {
+		t.Errorf("the plan is\n%s", m.plan(t, cfg))
+	}
+}

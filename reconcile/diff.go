@@ -346,6 +346,14 @@ func (w *world) makeNetworks() {
 		}
 		w.strangers(got)
 	}
+	// The engine keeps a network that is the configuration of another.
+	for _, name := range sortedKeys(w.networks) {
+		for _, f := range w.networks[name].Excess {
+			if f.Path == "ConfigFrom.Network" {
+				w.need(w.netGone[f.Value], w.netGone[name])
+			}
+		}
+	}
 	// Every endpoint leaves before the network goes.
 	for _, name := range sortedKeys(w.detach) {
 		for _, m := range w.networks[name].Members {

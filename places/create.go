@@ -315,7 +315,28 @@ func (a *Applier) setRestart(ctx context.Context, c *live, name string, r schema
 	case c.HostConfig.AutoRemove, c.State.Dead:
 		return nil // the engine refuses: it has no policy to follow
 	}
-	return a.update(ctx, c.ID, name, container.UpdateConfig{RestartPolicy: restartPolicy(r)})
+	to := container.UpdateConfig{RestartPolicy: restartPolicy(r)}
+	// One that ends and is restarted all the time may have ended since it was looked at,
+	// and the engine then fails to change the process ("cannot update a stopped
+	// container") and keeps the old policy.
+	for attempt := 1; ; attempt++ {
+		err := a.update(ctx, c.ID, name, to)
+		if err == nil || attempt == policyAttempts || !a.restarts(ctx, c.ID) {
+			return err
+		}
+		if pause(ctx, a.timeouts.poll) != nil {
+			return err
+		}
+	}
+}
+
+// policyAttempts are how often the policy of a container that keeps restarting is set.
+const policyAttempts = 20
+
+// restarts tells whether the engine has had to start a container again.
+func (a *Applier) restarts(ctx context.Context, id string) bool {
+	now, err := a.inspect(ctx, id)
+	return err == nil && now != nil && (now.RestartCount > 0 || now.State.Restarting || !now.State.Running)
 }
 
 func (a *Applier) update(ctx context.Context, id, name string, to container.UpdateConfig) error {

@@ -217,7 +217,7 @@ func (c *carry) carryOut(ctx context.Context, aborted <-chan struct{}, e Places,
 	}
 	if c.json {
 		c.present(v.plan, &applyResult{
-			Done: slices.Concat([]string{}, result.Done), Skipped: slices.Concat([]string{}, result.Skipped),
+			Done: append([]string{}, result.Done...), Skipped: append([]string{}, result.Skipped...),
 			Failed: failures(result.Failed), Interrupted: failed != nil && failed.Interrupted != nil,
 		})
 	} else {

@@ -10,7 +10,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,7 +20,7 @@ func Main(env Env) int {
 	out := bufio.NewWriter(env.Stdout)
 	a := &app{env: env, out: out, dir: env.Dir}
 	root := a.root()
-	root.SetArgs(slices.Concat([]string{}, env.Args)) // nil would mean os.Args
+	root.SetArgs(append([]string{}, env.Args...)) // nil would mean os.Args
 	root.SetIn(env.Stdin)
 	root.SetOut(out)
 	root.SetErr(env.Stderr)

@@ -321,6 +321,18 @@ func numbered(lines []string) []call {
 	return out
 }
 
+// in tells whether that many calls with the method are among others. Paths hold ids,
+// which are others each time.
+func (c call) in(lines []string) bool {
+	seen := 0
+	for _, line := range lines {
+		if strings.HasPrefix(line, c.method+" ") {
+			seen++
+		}
+	}
+	return seen >= c.nth
+}
+
 func (c call) fault(action, when string) string {
 	return fmt.Sprintf("%s %s %d %s .", action, when, c.nth, c.method)
 }
@@ -398,14 +410,8 @@ func (w *cutting) faultsOn(t *testing.T, c change, want string, of func(call) []
 // judge looks at what the program says of a fault.
 func (w *cutting) judge(t *testing.T, what, fault string, e end, c call, met []string, want string) {
 	t.Helper()
-	seen := 0
-	for _, line := range met {
-		if strings.HasPrefix(line, c.method+" ") {
-			seen++
-		}
-	}
 	switch o := e.result(t); {
-	case seen < c.nth && e.status == 0:
+	case e.status == 0 && !c.in(met):
 		// What is waited for came sooner this time.
 	case e.status == 3 && o == nil && strings.Contains(e.out, "endpoint-not-rootless"):
 		// What doesn't answer as an engine does to the first questions is none.
@@ -460,7 +466,7 @@ func (w *cutting) killsOn(t *testing.T, c change, want string) {
 		w.undo(t, c)
 		p := w.between(t, call.fault("delay=1m", "before"))
 		program := w.start(t, p.Endpoint, c.to)
-		until(t, call.line, func() bool { return slices.Contains(numbered(p.calls()), call) })
+		until(t, call.line, func() bool { return call.in(p.calls()) })
 		program.kill(t)
 		p.stop()
 		w.finishes(t, fmt.Sprintf("%s: killed before %s", c.name, call.line), c.to, want)

@@ -78,6 +78,8 @@ func (w *world) accessNow() []Access {
 	var out []Access
 	for _, c := range w.actual.Containers {
 		if running(c.State) {
+			label, _ := parseApplied(w.host.Digest, c.Labels[LabelApplied])
+			c.Excess = slices.DeleteFunc(slices.Clone(c.Excess), func(f Field) bool { return filledIn(f, label) })
 			out = append(out, w.containerAccess(w.subject(c), c.Container, w.isNetwork, nil)...)
 			out = append(out, w.reachedBy(w.subject(c), c.Container)...)
 		}

@@ -626,7 +626,7 @@ func hidden(d difference, a applied) bool {
 		return false
 	}
 	known, _ := a.asked(d.path, "")
-	return a.sensitive(d.path) || !known && d.want == nil
+	return !a.readable() || a.sensitive(d.path) || !known && d.want == nil
 }
 
 // mask hides a change's values; its digest still tells one value from another.

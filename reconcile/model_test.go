@@ -102,6 +102,11 @@ func (m *model) Apply(_ context.Context, step Step) error {
 			return fmt.Errorf("no network %s", s.Network)
 		}
 		c := m.container(s.Name)
+		for _, other := range m.actual.Containers {
+			if e, on := other.Networks[s.Network]; on && other.Name != c.Name && e.Address != "" && e.Address == s.Endpoint.Address {
+				return fmt.Errorf("%s has the address that %s wants", other.Name, c.Name)
+			}
+		}
 		if _, on := c.Networks[s.Network]; on {
 			return fmt.Errorf("%s is on %s already", s.Name, s.Network)
 		}

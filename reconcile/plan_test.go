@@ -143,6 +143,10 @@ func happen(m *model, o *Options, words []string) error {
 		f := m.host.Paths[name]
 		f.Content = value
 		m.host.Paths[name] = f
+	case "unreadable":
+		f := m.host.Paths[name]
+		f.Content, f.Err = "", "its content can't be read: permission denied"
+		m.host.Paths[name] = f
 	case "missing":
 		f := m.host.Paths[name]
 		f.Exists = false
@@ -175,6 +179,8 @@ func happenToContainer(m *model, verb, name, value string, arg func(int) string)
 		c.Env[field] = EnvValue{Value: v}
 	case "excess":
 		c.Excess = append(c.Excess, Field{Path: field, Value: v})
+	case "filled":
+		c.Excess = append(c.Excess, Field{Path: field, Value: v, EngineFilled: true})
 	case "label":
 		c.Labels = maps.Clone(c.Labels)
 		c.Labels[field] = v

@@ -15,31 +15,76 @@ func (w *world) makeRoom(holder *ObservedContainer, gone string) {
 	}
 }
 
-// takeTurns lets a space that takes a port or an address start only once the one that
-// gives it up has been replaced. Where that one waits for the first in turn, as when
-// two spaces change ports, it goes before its successor is made.
+// takeTurns lets a space that takes a port or an address start, or join, only once the
+// one that gives it up has. Where that one waits for the first in turn, as when two
+// spaces change ports, it goes before its successor is made.
 func (w *world) takeTurns() {
 	for _, taker := range w.wantSpaces {
 		for _, name := range sortedKeys(w.containers) {
 			giver := w.containers[name]
-			if name == taker.Container.Name || !clash(giver.Container, taker.Container) {
+			if name == taker.Container.Name {
 				continue
 			}
-			takes, gives := w.ready[taker.Container.Name], w.ready[name]
-			if !w.makes(takes) || !w.makes(gives) {
-				continue
+			if portsClash(giver.Container, taker.Container) {
+				w.takeTurn(w.makes(taker.Container.Name), w.makes(name), giver)
 			}
-			switch gone := "remove " + w.subject(*giver); {
-			case w.item(gone) != nil:
-				w.need(takes, gone)
-			case w.waitsFor(gives, takes):
-				w.goFirst(giver, gives)
-				w.need(w.ready[taker.Container.Name], gone)
-			default:
-				w.need(takes, gives)
+			for _, network := range addressesClash(giver.Container, taker.Container) {
+				w.takeTurn(w.joins(taker.Container.Name, network), w.parts(giver, network), giver)
 			}
 		}
 	}
+}
+
+// takeTurn lets one item need the other that makes room for it; either may be none.
+func (w *world) takeTurn(takes, gives string, giver *ObservedContainer) {
+	if takes == "" || gives == "" {
+		return
+	}
+	switch gone := "remove " + w.subject(*giver); {
+	case w.item(gone) != nil:
+		w.need(takes, gone)
+	case w.waitsFor(gives, takes):
+		w.goFirst(giver, gives)
+		w.need(takes, gone)
+	default:
+		w.need(takes, gives)
+	}
+}
+
+// makes is the item that makes a container anew, if one does.
+func (w *world) makes(name string) string {
+	if item := w.item(w.ready[name]); item != nil {
+		switch item.Step.(type) {
+		case CreateSpace, ReplaceSpace:
+			return item.ID
+		}
+	}
+	return ""
+}
+
+// joins and parts are the items by which a container joins and leaves a network.
+func (w *world) joins(name, network string) string {
+	return w.endpointItem(name, func(s Step) bool {
+		c, is := s.(ConnectSpace)
+		return is && c.Name == name && c.Network == network
+	})
+}
+
+func (w *world) parts(c *ObservedContainer, network string) string {
+	return w.endpointItem(c.Name, func(s Step) bool {
+		d, is := s.(DisconnectSpace)
+		return is && d.Name == c.Name && d.Network == network
+	})
+}
+
+// endpointItem is the first item with such a step, or the one that makes the container.
+func (w *world) endpointItem(name string, is func(Step) bool) string {
+	for _, i := range w.plan.Items {
+		if is(i.Step) {
+			return i.ID
+		}
+	}
+	return w.makes(name)
 }
 
 // goFirst has a container removed before its successor is made, where it would have
@@ -62,19 +107,6 @@ func (w *world) goFirst(c *ObservedContainer, replaces string) {
 	}
 	gone := w.removeContainer(c, Replaces, SideEither, "it goes before its successor is made: another space takes its port or address, and gives its own up to it")
 	w.need(made, gone)
-}
-
-// makes tells whether an item makes a container anew.
-func (w *world) makes(id string) bool {
-	item := w.item(id)
-	if item == nil {
-		return false
-	}
-	switch item.Step.(type) {
-	case CreateSpace, ReplaceSpace:
-		return true
-	}
-	return false
 }
 
 // waitsFor tells whether one item needs another, directly or not.
@@ -106,12 +138,21 @@ func (w *world) item(id string) *Item {
 }
 
 // clash tells whether two containers can't run at once.
-func clash(a, b Container) bool {
-	for name, e := range a.Networks {
-		if e.Address != "" && e.Address == b.Networks[name].Address {
-			return true
+func clash(a, b Container) bool { return portsClash(a, b) || len(addressesClash(a, b)) > 0 }
+
+// addressesClash are the networks on which two containers ask for one address.
+func addressesClash(a, b Container) []string {
+	var networks []string
+	for _, name := range sortedKeys(a.Networks) {
+		if address := a.Networks[name].Address; address != "" && address == b.Networks[name].Address {
+			networks = append(networks, name)
 		}
 	}
+	return networks
+}
+
+// portsClash tells whether two containers publish one port of the host.
+func portsClash(a, b Container) bool {
 	for port, bindings := range a.Publish {
 		for other, taken := range b.Publish {
 			if protocol(port) == protocol(other) && bindingsClash(bindings, taken) {

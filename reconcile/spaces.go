@@ -296,12 +296,15 @@ func (w *world) imageSides(changes []Change, c Container, got *ObservedContainer
 }
 
 // observedFields are a container's fields but for what the engine is known to have
-// filled in when it was made.
+// filled in when it was made. Where its label can't be read, that isn't known of any
+// that an engine may fill in, and they are left out.
 func (w *world) observedFields(got *ObservedContainer, a applied) []Field {
-	return slices.DeleteFunc(got.Fields(), func(f Field) bool {
-		_, same := a.asked(f.Path, f.Value)
-		return f.EngineFilled && same
-	})
+	return slices.DeleteFunc(got.Fields(), func(f Field) bool { return filledIn(f, a) })
+}
+
+func filledIn(f Field, a applied) bool {
+	_, same := a.asked(f.Path, f.Value)
+	return f.EngineFilled && (same || !a.readable())
 }
 
 // hostChanges are differences between a running container and the host's files: a file

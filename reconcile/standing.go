@@ -261,7 +261,12 @@ func (w *world) unchecked() {
 		w.note("unchecked", "engine", "compared with an empty world: no engine was asked", schema.Origin{})
 	}
 	if w.host.Checked && w.host.Digest == nil && len(w.actual.Containers) > 0 {
-		w.note("uncompared", "key", "the key in state/key is missing: which side a difference is on can't be told", schema.Origin{})
+		w.note("uncompared", "key", "the key in state/key is missing: which side a difference is on can't be told, nor whether files that grants give have changed, nor what the engine added by itself", schema.Origin{})
+	}
+	for _, g := range w.desired.Grants {
+		if facts := w.host.Paths[GrantPath(w.desired, g)]; facts.Exists && facts.Err != "" {
+			w.note("uncompared", g.Address.String(), facts.Err, g.Origin)
+		}
 	}
 }
 

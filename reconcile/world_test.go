@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"spaces/schema"
@@ -90,7 +91,11 @@ func (g generator) space(i int) {
 	}
 	for _, n := range g.cfg.Networks {
 		if g.maybe() {
-			s.Networks = append(s.Networks, schema.Attachment{Network: n.Address, Aliases: []string{"a" + strconv.Itoa(g.r.IntN(2))}})
+			a := schema.Attachment{Network: n.Address, Aliases: []string{"a" + strconv.Itoa(g.r.IntN(2))}}
+			if n.Subnet != "" && g.maybe() {
+				a.Address = strings.Replace(n.Subnet, "0/24", strconv.Itoa(10+(i+g.turned)%5), 1)
+			}
+			s.Networks = append(s.Networks, a)
 		}
 	}
 	for _, gr := range g.cfg.Grants {

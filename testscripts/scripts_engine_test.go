@@ -49,6 +49,7 @@ const strangerImage = "stranger:1"
 //	awaits SOCKET CALL             wait until that has seen a call
 //	calls SOCKET                   end that, print what it let through that writes
 func runScripts(t *testing.T, kind string) {
+	t.Parallel()
 	l := openLab(t, kind)
 	l.build(t, strangerImage)
 	program := written(t, "payload", payload)

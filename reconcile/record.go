@@ -225,14 +225,14 @@ func (r Record) Moved(now Record) []string {
 	}
 	moved = append(moved, compareLists("step", r.Items, now.Items, func(i RecordItem) (string, string) {
 		return i.ID, essence(i.bare())
-	})...)
+	}, fieldsMoved)...)
 	moved = append(moved, compareLists("access", r.Access, now.Access, func(a RecordAccess) (string, string) {
 		a.Origin = nil
 		return strings.Join([]string{a.Change, a.Space, a.Kind, a.What, a.How}, " "), essence(a)
-	})...)
+	}, nil)...)
 	moved = append(moved, compareLists("accepted or wide", r.Standing, now.Standing, func(n RecordNotice) (string, string) {
 		return n.Kind + " " + n.Subject, n.Text
-	})...)
+	}, nil)...)
 	moved = append(moved, compareVariables(r.Variables, now.Variables)...)
 	return moved
 }
@@ -266,25 +266,46 @@ func essence(v any) string {
 	return string(b)
 }
 
+// fieldsMoved are the fields whose change is another one in two items.
+func fieldsMoved(then, now RecordItem) []string {
+	was, is := map[string]string{}, map[string]string{}
+	for _, c := range then.bare().Changes {
+		was[c.Field] = essence(c)
+	}
+	for _, c := range now.bare().Changes {
+		is[c.Field] = essence(c)
+		if _, known := was[c.Field]; !known {
+			was[c.Field] = ""
+		}
+	}
+	return slices.DeleteFunc(sortedKeys(was), func(field string) bool { return was[field] == is[field] })
+}
+
 // compareLists says which elements are new, gone or different, by a name and by all
-// that matters of them.
-func compareLists[T any](kind string, then, now []T, identify func(T) (name, essence string)) []string {
-	was := map[string][]string{}
+// that matters of them, and in what the different ones are, if how can tell.
+func compareLists[T any](kind string, then, now []T, identify func(T) (name, essence string), how func(then, now T) []string) []string {
+	was, first := map[string][]string{}, map[string]T{}
 	for _, e := range then {
 		name, what := identify(e)
 		was[name] = append(was[name], what)
+		first[name] = e
 	}
-	is := map[string][]string{}
+	is, ways := map[string][]string{}, map[string]string{}
 	for _, e := range now {
 		name, what := identify(e)
 		is[name] = append(is[name], what)
+		if then, known := first[name]; known && how != nil {
+			if in := how(then, e); len(in) > 0 {
+				ways[name] = ": " + strings.Join(in, ", ")
+			}
+		}
 	}
 	var out []string
 	for _, name := range sortedKeys(is) {
 		if _, known := was[name]; !known {
 			out = append(out, fmt.Sprintf("%s %q is new", kind, name))
 		} else if !slices.Equal(was[name], is[name]) {
-			out = append(out, fmt.Sprintf("%s %q is different", kind, name))
+			out = append(out, fmt.Sprintf("%s %q is different%s", kind, name, ways[name]))
 		}
 	}
 	for _, name := range sortedKeys(was) {

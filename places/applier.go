@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -49,6 +50,7 @@ type Applier struct {
 	seen     seen
 	busy     keyedMutex
 	filled   learnt
+	secrets  secrets
 
 	dirs sync.Mutex
 	made map[string]bool // directories that this apply made
@@ -167,12 +169,12 @@ func syncDirectory(path string) error {
 }
 
 func (a *Applier) createNetwork(ctx context.Context, n reconcile.Network) error {
-	found, err := a.findNetwork(ctx, n.Name)
+	found, err := a.networksNamed(ctx, n.Name)
 	if err != nil {
 		return err
 	}
-	if found != nil {
-		return a.appeared("network", n.Name, found.Labels)
+	if all := slices.Concat(found.ours, found.others); len(all) > 0 {
+		return a.appeared("network", n.Name, all[0].Labels)
 	}
 	call, cancel := context.WithTimeout(ctx, a.timeouts.network)
 	defer cancel()
@@ -183,50 +185,62 @@ func (a *Applier) createNetwork(ctx context.Context, n reconcile.Network) error 
 	if made.Warning != "" {
 		return fmt.Errorf("network %s is not as asked: %s", n.Name, made.Warning)
 	}
-	got, err := a.findNetwork(ctx, n.Name)
+	found, err = a.networksNamed(ctx, n.Name)
 	if err != nil {
 		return err
 	}
-	if got == nil || got.ID != made.ID {
-		return &MovedError{What: "network " + n.Name, How: "it was replaced as it was made"}
+	if len(found.ours) != 1 || found.ours[0].ID != made.ID || len(found.others) > 0 {
+		return &MovedError{What: networkKey(n.Name), How: "another of its name was made as it was made"}
 	}
-	a.seen.set(networkKey(n.Name), networkRevision(*got))
-	return a.networkAsAsked(n, *got)
+	a.seen.set(networkKey(n.Name), found.revision())
+	return a.networkAsAsked(n, found.ours[0])
 }
 
 func (a *Applier) removeNetwork(ctx context.Context, name string) error {
-	got, err := a.findNetwork(ctx, name)
+	found, err := a.networksNamed(ctx, name)
 	switch {
 	case err != nil:
 		return err
-	case got == nil:
+	case len(found.ours) == 0 && len(found.others) == 0:
 		return nil
 	}
-	if err := a.seen.check(networkKey(name), networkRevision(*got)); err != nil {
+	if err := a.seen.check(networkKey(name), found.revision()); err != nil {
 		return err
 	}
-	if err := a.nobodyOn(ctx, got); err != nil {
-		return err
+	for _, n := range found.ours {
+		if err := a.nobodyOn(ctx, n); err != nil {
+			return err
+		}
 	}
-	call, cancel := context.WithTimeout(ctx, a.timeouts.network)
-	defer cancel()
-	if err := a.docker.NetworkRemove(call, got.ID); err != nil && !cerrdefs.IsNotFound(err) {
-		return fmt.Errorf("cannot remove network %s: %w", name, err)
+	for _, n := range found.ours {
+		call, cancel := context.WithTimeout(ctx, a.timeouts.network)
+		err := a.docker.NetworkRemove(call, n.ID)
+		cancel()
+		if err != nil && !cerrdefs.IsNotFound(err) {
+			return fmt.Errorf("cannot remove network %s: %w", name, err)
+		}
 	}
 	a.seen.forget(networkKey(name))
 	return nil
 }
 
-// sameNetwork makes sure that a network is the one that the plan saw or this apply made.
-func (a *Applier) sameNetwork(ctx context.Context, name string) error {
-	got, err := a.findNetwork(ctx, name)
-	switch {
-	case err != nil:
-		return err
-	case got == nil:
-		return &MovedError{What: networkKey(name), How: "there is none"}
+// sameNetwork is the id of a network that is the one that the plan saw or this apply
+// made, and the only one of its name.
+func (a *Applier) sameNetwork(ctx context.Context, name string) (id string, err error) {
+	found, err := a.networksNamed(ctx, name)
+	if err != nil {
+		return "", err
 	}
-	return a.seen.check(networkKey(name), networkRevision(*got))
+	if err := a.seen.check(networkKey(name), found.revision()); err != nil {
+		return "", err
+	}
+	switch {
+	case len(found.ours) == 0:
+		return "", &MovedError{What: networkKey(name), How: "there is none"}
+	case len(found.ours)+len(found.others) > 1:
+		return "", &MovedError{What: networkKey(name), How: "another network has its name too"}
+	}
+	return found.ours[0].ID, nil
 }
 
 // sameVolume does so for a volume.
@@ -244,7 +258,7 @@ func (a *Applier) sameVolume(ctx context.Context, name string) error {
 // nobodyOn makes sure that a network is empty. The engine itself looks at running
 // containers alone, and would leave a stopped one with a place on no network
 // (docker/compose#5745).
-func (a *Applier) nobodyOn(ctx context.Context, n *network.Inspect) error {
+func (a *Applier) nobodyOn(ctx context.Context, n network.Inspect) error {
 	call, cancel := context.WithTimeout(ctx, a.timeouts.read)
 	defer cancel()
 	on, err := a.docker.ContainerList(call, container.ListOptions{
@@ -291,19 +305,44 @@ func asAsked(what string, asked, got []reconcile.Field) error {
 	return nil
 }
 
-// findNetwork is the network of exactly this name, nil for none: the engine's own
-// lookup takes the beginning of an id for a name (moby/moby#37698).
-func (a *Applier) findNetwork(ctx context.Context, name string) (*network.Inspect, error) {
+// namesakes are all networks of one name. Engines before API 1.44 let there be
+// several.
+type namesakes struct{ ours, others []network.Inspect }
+
+// revision is that of what is ours, empty where nothing is.
+func (n namesakes) revision() string {
+	revisions := make([]string, 0, len(n.ours))
+	for _, in := range n.ours {
+		revisions = append(revisions, networkRevision(in))
+	}
+	slices.Sort(revisions)
+	return strings.Join(revisions, " ")
+}
+
+func (n namesakes) isOurs(id string) bool {
+	return slices.ContainsFunc(n.ours, func(in network.Inspect) bool { return in.ID == id })
+}
+
+// networksNamed finds them in the list. To inspect one by its name, the engine takes the
+// beginning of an id for a name (moby/moby#37698), and finds none where there are two.
+func (a *Applier) networksNamed(ctx context.Context, name string) (namesakes, error) {
 	call, cancel := context.WithTimeout(ctx, a.timeouts.read)
 	defer cancel()
-	got, err := a.docker.NetworkInspect(call, name, network.InspectOptions{})
-	switch {
-	case cerrdefs.IsNotFound(err), err == nil && got.Name != name:
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("cannot inspect network %s: %w", name, err)
+	all, err := a.docker.NetworkList(call, network.ListOptions{Filters: filters.NewArgs(filters.Arg("name", name))})
+	if err != nil {
+		return namesakes{}, fmt.Errorf("cannot look for network %s: %w", name, err)
 	}
-	return &got, nil
+	var found namesakes
+	for _, n := range all {
+		switch {
+		case n.Name != name: // the filter takes a part of a name as well
+		case labelOwner(n.Labels).is(Query{Project: a.options.Project, Store: a.options.Store}):
+			found.ours = append(found.ours, n)
+		default:
+			found.others = append(found.others, n)
+		}
+	}
+	return found, nil
 }
 
 func (a *Applier) createVolume(ctx context.Context, v reconcile.Volume) error {

@@ -295,7 +295,7 @@ func testImages(t *testing.T, w *workbench) {
 	})
 	t.Run("a dynamic program is refused", func(t *testing.T) {
 		step := w.binaryStep(w.name("dynamic")+":1", "/bin/true")
-		step.Input = "sha256:of nothing"
+		step.From, step.Input = reconcile.ImageInput{Digest: "sha256:of nothing"}, "sha256:of nothing"
 		r := fails[*reconcile.Refusal](t, a, step)
 		if r.Code != reconcile.CodeImageInput || !strings.Contains(r.Fix, "CGO_ENABLED=0") {
 			t.Errorf("refusal %+v", r)
@@ -303,7 +303,7 @@ func testImages(t *testing.T, w *workbench) {
 	})
 	t.Run("a program that changed isn't loaded", func(t *testing.T) {
 		step := w.binaryStep(w.name("moved")+":1", w.program)
-		step.Input = "sha256:of another"
+		step.From.Digest = "sha256:of another"
 		fails[*MovedError](t, a, step)
 		if _, err := a.imageFacts(t.Context(), step.Image.Reference); err == nil {
 			t.Error("it has a name")

@@ -82,7 +82,7 @@ func (a *Applier) prepare(ctx context.Context, c reconcile.Container) (reconcile
 		if isPredefined(name) {
 			continue
 		}
-		if err := a.sameNetwork(ctx, name); err != nil {
+		if _, err := a.sameNetwork(ctx, name); err != nil {
 			return c, err
 		}
 	}
@@ -137,6 +137,7 @@ func (a *Applier) create(ctx context.Context, name string, asked reconcile.Conta
 
 // createOnce also returns what the engine filled in by its own configuration.
 func (a *Applier) createOnce(ctx context.Context, name string, asked reconcile.Container, filled []reconcile.Field) (*live, []reconcile.Field, error) {
+	a.secrets.add(asked)
 	sent := asked
 	if label := reconcile.AppliedLabel(a.options.Digest, asked, filled); label != "" {
 		sent.Labels = maps.Clone(asked.Labels)
@@ -153,7 +154,8 @@ func (a *Applier) createOnce(ctx context.Context, name string, asked reconcile.C
 }
 
 // createBare sends the create itself, with the first network alone: more than one is
-// taken from API 1.44 on.
+// taken from API 1.44 on. It goes by its name, which prepare saw to be no other's: of an
+// id, NetworkMode would never say more.
 func (a *Applier) createBare(ctx context.Context, name string, c reconcile.Container) (id string, err error) {
 	config, host, err := createConfig(c)
 	if err != nil {
@@ -219,11 +221,15 @@ func (a *Applier) connectAll(ctx context.Context, id, name string, c reconcile.C
 }
 
 // connect always says all of an endpoint: what is left out is lost
-// (docker/compose#3498).
+// (docker/compose#3498). It goes by the network's id: another may be given its name.
 func (a *Applier) connect(ctx context.Context, id, name, on string, e reconcile.Endpoint) error {
+	network, err := a.sameNetwork(ctx, on)
+	if err != nil {
+		return err
+	}
 	call, cancel := context.WithTimeout(ctx, a.timeouts.network)
 	defer cancel()
-	if err := a.docker.NetworkConnect(call, on, id, endpointSettings(e)); err != nil {
+	if err := a.docker.NetworkConnect(call, network, id, endpointSettings(e)); err != nil {
 		return fmt.Errorf("cannot connect container %s to network %s: %w", name, on, err)
 	}
 	return nil

@@ -29,9 +29,6 @@ import (
 // made from what the plan said. An image that had the name stays, without it.
 func (a *Applier) buildImage(ctx context.Context, s reconcile.BuildImage) error {
 	subject := s.Image.Address.String()
-	if s.From.Digest == "" {
-		return fmt.Errorf("cannot make %s: the plan doesn't say from what", subject)
-	}
 	ctx, cancel := context.WithTimeout(ctx, a.timeouts.build)
 	defer cancel()
 	var err error

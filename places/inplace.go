@@ -1,6 +1,7 @@
 package places
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,9 +69,6 @@ func (a *Applier) connectSpace(ctx context.Context, s reconcile.ConnectSpace) er
 	if err != nil {
 		return err
 	}
-	if err := a.sameNetwork(ctx, s.Network); err != nil {
-		return err
-	}
 	if err := a.connect(ctx, c.ID, s.Name, s.Network, s.Endpoint); err != nil {
 		return errors.Join(err, a.remember(ctx, c.ID))
 	}
@@ -95,29 +93,37 @@ func (a *Applier) disconnectSpace(ctx context.Context, s reconcile.DisconnectSpa
 }
 
 func (a *Applier) disconnectStranger(ctx context.Context, s reconcile.DisconnectSpace) error {
-	on, err := a.findNetwork(ctx, s.Network)
+	found, err := a.networksNamed(ctx, s.Network)
 	switch {
 	case err != nil:
 		return err
-	case on == nil:
+	case len(found.ours) == 0 && len(found.others) == 0:
 		return nil
-	case on.Labels[reconcile.LabelProject] != a.options.Project || on.Labels[reconcile.LabelStore] != a.options.Store:
+	case len(found.ours) == 0:
 		return &MovedError{What: networkKey(s.Network), How: "it isn't ours any more"}
 	}
 	c, err := a.find(ctx, s.Name)
 	if err != nil || c == nil {
 		return err
 	}
+	if id := c.networkID(s.Network); len(found.others) > 0 && !found.isOurs(id) {
+		return nil // it is on the other one
+	}
 	return a.disconnect(ctx, c, s.Network)
 }
 
 // disconnect is plain first: by force the engine forgets an endpoint without taking the
-// interface out of the container.
+// interface out of the container. Where there never was an endpoint the engine does
+// neither, and nothing is left to do: the next connect writes over what was configured.
 func (a *Applier) disconnect(ctx context.Context, c *live, from string) error {
 	if !c.isOn(from) {
 		return nil
 	}
-	failed := a.disconnectOnce(ctx, c, from, false)
+	on := from
+	if c.State.Running { // the configuration of one that doesn't is changed by the name
+		on = cmp.Or(c.networkID(from), from)
+	}
+	failed := a.disconnectOnce(ctx, c, from, on, false)
 	if failed == nil {
 		return nil
 	}
@@ -125,19 +131,19 @@ func (a *Applier) disconnect(ctx context.Context, c *live, from string) error {
 	switch {
 	case err != nil:
 		return errors.Join(failed, err)
-	case now == nil, !now.isOn(from):
+	case now == nil, !now.isOn(from), now.isLost(from):
 		return nil
 	case !cerrdefs.IsNotFound(failed):
 		return failed
 	}
-	// The network went from behind the endpoint; only force takes that away.
-	return a.disconnectOnce(ctx, c, from, true)
+	// The network went from behind the endpoint; only force takes that away, by the name.
+	return a.disconnectOnce(ctx, c, from, from, true)
 }
 
-func (a *Applier) disconnectOnce(ctx context.Context, c *live, from string, force bool) error {
+func (a *Applier) disconnectOnce(ctx context.Context, c *live, from, id string, force bool) error {
 	call, cancel := context.WithTimeout(ctx, a.timeouts.network)
 	defer cancel()
-	if err := a.docker.NetworkDisconnect(call, from, c.ID, force); err != nil {
+	if err := a.docker.NetworkDisconnect(call, id, c.ID, force); err != nil {
 		return fmt.Errorf("cannot disconnect container %s from network %s: %w", c.name(), from, err)
 	}
 	return nil
@@ -159,7 +165,7 @@ func (a *Applier) startAndLook(ctx context.Context, id, name string) error {
 	if err := a.start(ctx, id, name); err != nil {
 		return errors.Join(err, a.remember(ctx, id))
 	}
-	now, err := a.runs(ctx, id, name)
+	now, err := a.runs(ctx, id, name, a.timeouts.look)
 	if err != nil {
 		return errors.Join(err, a.remember(ctx, id))
 	}

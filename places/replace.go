@@ -105,7 +105,9 @@ func (r *replacement) swap(ctx context.Context, asked reconcile.Container, waitF
 	if err := r.start(ctx, r.newID, r.name); err != nil {
 		return err
 	}
-	now, err := r.runs(ctx, r.newID, r.name)
+	// The old one is removed once this is done, so the look is as long as others wait for
+	// a container to count as ready.
+	now, err := r.runs(ctx, r.newID, r.name, r.timeouts.steady)
 	if err != nil {
 		return err
 	}

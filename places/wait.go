@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -112,8 +113,8 @@ func (e *EndedError) Error() string {
 
 // runs looks at a container that was just started, for long enough to see a command
 // that ends at once, and returns it as it is then.
-func (a *Applier) runs(ctx context.Context, id, name string) (*live, error) {
-	if err := pause(ctx, a.timeouts.look); err != nil {
+func (a *Applier) runs(ctx context.Context, id, name string, look time.Duration) (*live, error) {
+	if err := pause(ctx, look); err != nil {
 		return nil, fmt.Errorf("cannot see whether container %s runs: %w", name, err)
 	}
 	got, err := a.inspect(ctx, id)
@@ -170,7 +171,33 @@ func (a *Applier) lastLines(ctx context.Context, id string, tty bool) []string {
 	if err != nil && out.Len() == 0 {
 		return nil
 	}
-	return tail(out.String(), logLines)
+	return tail(a.secrets.mask(out.String()), logLines)
+}
+
+// secrets are values of variables that are sensitive and were given to containers: a
+// program may print what it was given.
+type secrets struct {
+	mu     sync.Mutex
+	values []string
+}
+
+func (s *secrets) add(c reconcile.Container) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range c.Env {
+		if v.Sensitive && v.Value != "" {
+			s.values = append(s.values, v.Value)
+		}
+	}
+}
+
+func (s *secrets) mask(text string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range s.values {
+		text = strings.ReplaceAll(text, v, "(sensitive)")
+	}
+	return text
 }
 
 // tail are the last lines of a text, each cut to a bearable length and without what a

@@ -302,7 +302,12 @@ func foreign(name string) string { return "container " + name + " (not ours)" }
 // the one that the address leads to, else the container by its name. No two containers
 // have the same.
 func (w *world) subject(c ObservedContainer) string {
-	name := strings.TrimSuffix(strings.TrimSuffix(c.Name, SuffixOld), SuffixNew)
+	name := c.Name
+	for _, suffix := range []string{SuffixOld, SuffixNew} {
+		if base, cut := strings.CutSuffix(c.Name, suffix); cut && !strings.Contains(base, ".") {
+			name = base // what a replacement that was cut short left
+		}
+	}
 	for _, s := range w.desired.Spaces {
 		if s.Container.Name == name {
 			return s.Address.String()

@@ -44,6 +44,8 @@ func AppliedLabel(d Digester, c Container, filled []Field) string {
 // contentPath is the path under which a file grant's content is digested.
 func contentPath(target string) string { return key("mount", target) + ".content" }
 
+func isContent(path string) bool { return strings.HasSuffix(path, "].content") }
+
 func pathDigest(d Digester, path string) string { return d.Digest("path", path)[:pathDigits] }
 
 func valueDigest(d Digester, path, value string) string {

@@ -232,7 +232,7 @@ func usualValue(c Change) bool {
 	case keyed && set == "tmpfs":
 		return element == "/tmp" && c.After == imageVolumeOptions
 	case keyed && set == "mount":
-		return strings.HasSuffix(c.Field, "].content") // a digest, to tell that a file changed
+		return isContent(c.Field) // a digest, to tell that a file changed
 	}
 	return false
 }

@@ -237,6 +237,25 @@ func (r Record) Moved(now Record) []string {
 	return moved
 }
 
+// WithoutDigests leaves out what a plan has only where there is a key, for comparing it
+// with one that was made before there was.
+func (r Record) WithoutDigests() Record {
+	r.Variables = map[string]string{}
+	r.Items = slices.Clone(r.Items)
+	for i, item := range r.Items {
+		var kept []RecordChange
+		for _, c := range item.Changes {
+			if isContent(c.Field) {
+				continue
+			}
+			c.Digest = ""
+			kept = append(kept, c)
+		}
+		r.Items[i].Changes = kept
+	}
+	return r
+}
+
 // compareVariables says which variables have another value. A digest that was made
 // without a key tells nothing.
 func compareVariables(then, now map[string]string) []string {

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"spaces/schema"
@@ -28,7 +27,7 @@ func (w *world) recovery() {
 		case running(cur.State) || cur.Labels[LabelReplaces] != old.ID:
 			w.discard(old, "the container that took its place runs")
 		default:
-			w.discard(cur, "it was to replace "+base+" and never ran")
+			w.discard(cur, "it was to replace "+base+" and doesn't run")
 			w.restore(base, old)
 		}
 	}
@@ -226,9 +225,6 @@ func (w *world) compareSpace(s Space, got *ObservedContainer) {
 		w.note("uncompared", s.Address.String(),
 			"made with a key that isn't here: whether its file grants have changed since can't be told", s.Origin)
 	}
-	if got.State == StateRestarting {
-		w.note("restarting", s.Address.String(), "its command keeps ending, last with status "+strconv.Itoa(got.ExitCode)+", and the engine starts it again", s.Origin)
-	}
 	if c := stateChange(got); c != nil {
 		changes = append(changes, *c)
 	}
@@ -347,12 +343,14 @@ func hasContent(c Container) bool {
 }
 
 func stateChange(got *ObservedContainer) *Change {
-	if got.State == StateRunning || got.State == StateRestarting {
-		return nil
-	}
 	before := string(got.State)
-	if got.State == StateExited {
+	switch got.State {
+	case StateRunning:
+		return nil
+	case StateExited:
 		before = fmt.Sprintf("exited with status %d", got.ExitCode)
+	case StateRestarting:
+		before = fmt.Sprintf("restarting: its command keeps ending, last with status %d", got.ExitCode)
 	}
 	return &Change{Field: "state", Before: before, BeforeSet: true, After: "running", AfterSet: true, Side: SideReality}
 }

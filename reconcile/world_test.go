@@ -182,7 +182,10 @@ func disturb(r *rand.Rand, m *model) {
 			}
 		case 11:
 			twin := *c
-			twin.Name += "-evil"
+			twin.Name += []string{"-evil", SuffixNew + SuffixOld, ".x"}[r.IntN(3)]
+			if m.container(twin.Name) != nil {
+				continue
+			}
 			twin.Networks = map[string]Endpoint{}
 			m.nextID++
 			twin.ID = "id" + strconv.Itoa(m.nextID)

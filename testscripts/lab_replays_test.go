@@ -387,11 +387,11 @@ space "web" {
 	p.settled(t)
 	must(t, os.WriteFile(filepath.Join(dir, "end"), nil, 0o644))
 	until(t, "the plan says that it keeps ending", func() bool {
-		s := p.settled(t)
-		return strings.Contains(s.out, "its command keeps ending, last with status 4")
+		s := p.spaces("plan", "--detailed-exitcode")
+		return s.status == 2 && strings.Contains(s.out, "restarting: its command keeps ending, last with status 4")
 	})
 	must(t, os.Remove(filepath.Join(dir, "end")))
-	until(t, "it runs again", func() bool { return !strings.Contains(p.settled(t).out, "keeps ending") })
+	until(t, "it runs again", func() bool { return p.spaces("plan", "--detailed-exitcode").status == 0 })
 	p.want(t, 0, "drift")
 }
 

@@ -24,6 +24,10 @@ fail() {
 }
 
 clean_up() {
+	# On somebody's own engine nothing is left either, however this ends.
+	if [ -z "$engine_dir" ] && [ -n "$work" ] && [ -x "$work/spaces" ] && [ -z "${finished:-}" ]; then
+		spaces destroy --auto-approve --volumes >/dev/null 2>&1 || :
+	fi
 	if [ -n "$engine_dir" ]; then
 		"$engines" stop "$engine_dir" || :
 	fi
@@ -154,6 +158,7 @@ main() {
 	left=$(engine GET '/containers/json?all=true&filters=%7B%22label%22%3A%5B%22spaces.project%3Dquickstart%22%5D%7D')
 	[ "$left" = "[]" ] || fail "destroy left containers: $left"
 
+	finished=1
 	say "Done: each step had the right outcome"
 }
 

@@ -138,7 +138,7 @@ func (c *carry) locked(ctx context.Context, aborted <-chan struct{}, e Places, a
 		return c.refused(bars)
 	}
 	if p.folder != "" && (!nothing || c.takeOver) {
-		if err := p.root.SetAppliedFrom(p.folder); err != nil {
+		if err := c.recordSource(); err != nil {
 			return err
 		}
 	}
@@ -149,26 +149,35 @@ func (c *carry) locked(ctx context.Context, aborted <-chan struct{}, e Places, a
 }
 
 // again makes the plan once more, now that nobody else changes anything, and sees that
-// what was approved is what would be done.
+// what was approved is what would be done. The first apply makes the key; what was
+// approved without one has no digests to compare.
 func (c *carry) again(ctx context.Context, e Places, approved *view) (*view, error) {
-	v, err := c.plan(ctx, c.project, e, c.options)
-	if err != nil {
-		return nil, err
-	}
-	if !c.auto || c.saved != nil {
-		if err := stale(approved.plan.Record().Moved(v.plan.Record()), "it was approved"); err != nil {
+	if !c.options.Destroy {
+		if _, err := places.EnsureKey(c.project.root.KeyFile(), c.project.host); err != nil {
 			return nil, err
 		}
 	}
-	if c.options.Destroy || v.key != nil {
-		return v, nil
+	v, err := c.plan(ctx, c.project, e, c.options)
+	if err != nil || c.auto && c.saved == nil {
+		return v, err
 	}
-	// The first apply makes the key. Only digests come of it, and nobody reviews those.
-	key, err := places.EnsureKey(c.project.root.KeyFile(), c.project.host)
-	if err != nil {
-		return nil, err
+	was, is := approved.plan.Record(), v.plan.Record()
+	if approved.key == nil {
+		was, is = was.WithoutDigests(), is.WithoutDigests()
 	}
-	return c.rekey(ctx, c.project, e, v, key, c.options)
+	return v, stale(was.Moved(is), "it was approved")
+}
+
+// recordSource keeps which folder applies. Another folder's that is kept already stays,
+// so that a forgotten copy doesn't become the project's by an apply that destroys
+// nothing; taking over is said.
+func (c *carry) recordSource() error {
+	root, folder := c.project.root, c.project.folder
+	other, err := root.AppliedElsewhere(folder)
+	if err != nil || other != "" && !c.takeOver {
+		return err
+	}
+	return root.SetAppliedFrom(folder)
 }
 
 func stale(moved []string, since string) error {

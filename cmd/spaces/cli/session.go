@@ -158,17 +158,6 @@ func (a *app) offline(p *project) (*view, error) {
 	return v, v.diff(p, reconcile.Options{})
 }
 
-// rekey makes the plan once more with another key. Of the same world, so that it can
-// differ in digests alone.
-func (a *app) rekey(ctx context.Context, p *project, e Places, v *view, key reconcile.Digester, o reconcile.Options) (*view, error) {
-	facts, err := places.Survey(ctx, p.desired, p.host, e.Features(), key)
-	if err != nil {
-		return nil, err
-	}
-	again := &view{key: key, facts: facts, actual: v.actual}
-	return again, again.diff(p, o)
-}
-
 func (v *view) diff(p *project, o reconcile.Options) error {
 	plan, err := reconcile.Diff(p.desired, v.facts, v.actual, o)
 	if err != nil {

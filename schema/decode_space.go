@@ -408,8 +408,14 @@ func (r *reader) env(loosen []Loosening) []EnvVar {
 	for _, name := range slices.Sorted(maps.Keys(items)) {
 		it := items[name]
 		v := EnvVar{Name: name, Value: stringOf(it.value), Sensitive: it.value.IsMarked(), Origin: originOf(it.at.subject)}
+		if it.unnamed && !isLoosened(loosen, LoosenSecretEnv, name) {
+			r.fail(diagSensitiveNames("env", it.at))
+			continue
+		}
 		r.record("env["+strconv.Quote(name)+"]", it.at.subject)
 		switch {
+		case it.unnamed && !envNameRE.MatchString(name):
+			r.markBroken() // the loosening is at fault, for it can't hold this name
 		case !envNameRE.MatchString(name):
 			r.fail(diagEnvName("env", name, it.at))
 		case strings.ContainsRune(v.Value, 0):

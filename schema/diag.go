@@ -373,7 +373,12 @@ func diagReferenceArgument(where place) *hcl.Diagnostic {
 
 func diagSensitiveFault(function string, where place) *hcl.Diagnostic {
 	return problem("sensitive-fault", "Error in a function call", where,
-		fmt.Sprintf("The call of %q fails. Why isn't shown, since an argument is sensitive and the message may repeat it.", function))
+		fmt.Sprintf("The call of %q fails. Why isn't shown, since a value in it is sensitive and the message may repeat it.", function))
+}
+
+func diagSensitiveExpression(fault string, where place) *hcl.Diagnostic {
+	return problem("sensitive-expression", "Error in an expression", where,
+		fmt.Sprintf("This can't be computed: %q. More isn't shown, since a value in it is sensitive and the message may repeat it.", fault))
 }
 
 func diagOpaque(name string, r hcl.Range) *hcl.Diagnostic {
@@ -495,6 +500,11 @@ func diagSensitive(name string, where place) *hcl.Diagnostic {
 func diagSensitiveCommand(name string, where place) *hcl.Diagnostic {
 	return problem("sensitive-command", "Sensitive value", where,
 		fmt.Sprintf("The engine shows %q to whoever may ask it, and this value is sensitive. Keep it in a file, and hand the file over with a grant that has a secret attribute.", name))
+}
+
+func diagSensitiveNames(name string, where place) *hcl.Diagnostic {
+	return problem("sensitive-names", "Sensitive names", where,
+		fmt.Sprintf("The engine shows %q to whoever may ask it, and this map is sensitive as a whole: a name in it, which isn't shown here, may be part of the secret. Name every variable in loosen \"secret_env\", or write the map out with values alone that are sensitive.", name))
 }
 
 func diagSensitiveEnv(variable string, where place) *hcl.Diagnostic {

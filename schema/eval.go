@@ -182,8 +182,11 @@ func (l *loader) eval(expr hclsyntax.Expression, inst *instance) cty.Value {
 	}
 	ctx := l.context(info, inst)
 	v, diags := expr.Value(ctx)
-	for _, diag := range diags {
-		l.report(l.explain(expr, diag, ctx))
+	if len(diags) > 0 {
+		shown := l.unrevealing(expr, ctx)
+		for _, diag := range diags {
+			l.report(l.explain(expr, diag, shown))
+		}
 	}
 	if diags.HasErrors() {
 		v = cty.DynamicVal
@@ -233,19 +236,34 @@ func (l *loader) valueOf(t target) cty.Value {
 	return l.objects[t.root][t.name].value
 }
 
-// explain replaces what HCL says of a step that fails on an object's reference: to
-// HCL the value is opaque, but the files say which object was meant.
-func (l *loader) explain(expr hclsyntax.Expression, diag *hcl.Diagnostic, ctx *hcl.EvalContext) *hcl.Diagnostic {
-	if diag.Subject == nil || diag.Severity != hcl.DiagError {
+// explain replaces what HCL says where something better can be said, or less must be.
+// shown are the messages that hold no sensitive value, nil where none can.
+func (l *loader) explain(expr hclsyntax.Expression, diag *hcl.Diagnostic, shown hcl.Diagnostics) *hcl.Diagnostic {
+	if better := l.explainNames(expr, diag); better != nil {
+		return better
+	}
+	if shown == nil {
 		return diag
+	}
+	if same := sameMessage(shown, diag); same != nil {
+		return same // diag holds the values too, for whoever writes it
+	}
+	return reveals(expr, diag)
+}
+
+// explainNames words what is wrong with a name that stands in the files: of a function,
+// or of an object, of which HCL knows only that its value is opaque.
+func (l *loader) explainNames(expr hclsyntax.Expression, diag *hcl.Diagnostic) *hcl.Diagnostic {
+	if diag.Subject == nil || diag.Severity != hcl.DiagError {
+		return nil
 	}
 	if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](diag); ok {
 		name := call.CalledFunctionNamespace() + call.CalledFunctionName()
 		return diagUnknownFunction(name, closest(name, slices.Sorted(maps.Keys(l.funcs))), at(*diag.Subject))
 	}
 	if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](diag); ok {
-		if better := explainCall(call, diag, ctx); better != nil {
-			return better
+		if err := call.FunctionCallError(); err != nil && strings.Contains(err.Error(), opaqueText) {
+			return diagReferenceArgument(at(*diag.Subject))
 		}
 	}
 	for _, traversal := range hclsyntax.Variables(expr) {
@@ -256,20 +274,6 @@ func (l *loader) explain(expr hclsyntax.Expression, diag *hcl.Diagnostic, ctx *h
 		if better := l.explainStep(d, traversal); better != nil {
 			return better
 		}
-	}
-	return diag
-}
-
-// explainCall replaces a function's own words where they might repeat a sensitive
-// argument, or speak of a reference in terms of Go.
-func explainCall(call hclsyntax.FunctionCallDiagExtra, diag *hcl.Diagnostic, ctx *hcl.EvalContext) *hcl.Diagnostic {
-	for _, v := range ctx.Variables {
-		if v.ContainsMarked() {
-			return diagSensitiveFault(call.CalledFunctionName(), at(*diag.Subject))
-		}
-	}
-	if err := call.FunctionCallError(); err != nil && strings.Contains(err.Error(), opaqueText) {
-		return diagReferenceArgument(at(*diag.Subject))
 	}
 	return nil
 }

@@ -53,6 +53,8 @@ type loader struct {
 	config *Config
 	diags  hcl.Diagnostics
 	funcs  map[string]function.Function
+	// blindFuncs are funcs for computing without sensitive values, made when needed.
+	blindFuncs map[string]function.Function
 
 	// bodies are the files that parsed, by name.
 	bodies   []*hclsyntax.Body

@@ -300,8 +300,16 @@ func elementPlaces(attr *hclsyntax.Attribute) []place {
 	return places
 }
 
+// entry is an item of a map.
+type entry struct {
+	item[cty.Value]
+	// unnamed is set where the map is sensitive as a whole and the key doesn't stand in
+	// the files, so that it may be a secret.
+	unnamed bool
+}
+
 // strMap is a map of strings whose values may be sensitive.
-func (r *reader) strMap(name string) (map[string]item[cty.Value], bool) {
+func (r *reader) strMap(name string) (map[string]entry, bool) {
 	v, ok := r.raw(name)
 	if !ok {
 		return nil, false
@@ -311,8 +319,9 @@ func (r *reader) strMap(name string) (map[string]item[cty.Value], bool) {
 		r.fail(diagWrongType(name, "a map of strings", typeName(plain), r.place(name)))
 		return nil, false
 	}
-	places := keyPlaces(r.body.Attributes[name])
-	items := map[string]item[cty.Value]{}
+	attr := r.body.Attributes[name]
+	places, written := keyPlaces(attr), writtenKeys(attr.Expr)
+	items := map[string]entry{}
 	for it := plain.ElementIterator(); it.Next(); {
 		key, element := it.Element()
 		where, ok := places[key.AsString()]
@@ -329,9 +338,28 @@ func (r *reader) strMap(name string) (map[string]item[cty.Value], bool) {
 			r.fail(diagWrongType(name, "a map of strings", "a map that holds "+typeName(bare), where))
 			continue
 		}
-		items[key.AsString()] = item[cty.Value]{s.WithMarks(marks, elementMarks), where}
+		items[key.AsString()] = entry{
+			item:    item[cty.Value]{s.WithMarks(marks, elementMarks), where},
+			unnamed: len(marks) > 0 && !written[key.AsString()],
+		}
 	}
 	return items, true
+}
+
+// writtenKeys are the keys that stand as words or plain strings in an expression.
+func writtenKeys(expr hclsyntax.Expression) map[string]bool {
+	keys := map[string]bool{}
+	_ = hclsyntax.VisitAll(expr, func(node hclsyntax.Node) hcl.Diagnostics {
+		if object, ok := node.(*hclsyntax.ObjectConsExpr); ok {
+			for _, pair := range object.Items {
+				if key, ok := staticKey(pair.KeyExpr); ok {
+					keys[key] = true
+				}
+			}
+		}
+		return nil
+	})
+	return keys
 }
 
 // keyPlaces are the places of a written-out map's items, by key.

@@ -235,8 +235,9 @@ type converter struct {
 // world is who is who on the engine: ids appear where names were asked for. The zero
 // world knows nobody, and then nothing is said of who is gone.
 type world struct {
-	containers map[string]string // id → name
-	networks   map[string]string // id → name
+	containers map[string]string   // id → name
+	networks   map[string]string   // id → name
+	ours       map[string][]string // name → ids of our networks
 }
 
 func newConverter(features reconcile.Engine, d defaults, w world) *converter {
@@ -509,8 +510,14 @@ func (k *converter) endpointOf(in container.InspectResponse, name string, s *net
 			e.Excess = append(e.Excess, reconcile.Field{Path: "IPAMConfig.IPv6Address", Value: c.IPv6Address})
 		}
 	}
-	if k.isGone(name, s.NetworkID) {
+	switch ours := k.world.ours[name]; {
+	case k.isGone(name, s.NetworkID):
 		e.Excess = append(e.Excess, reconcile.Field{Path: "NetworkID", Value: "of a network that is gone"})
+	case s.NetworkID != "" && len(ours) > 0 && !slices.Contains(ours, s.NetworkID):
+		e.Excess = append(e.Excess, reconcile.Field{Path: "NetworkID", Value: "of a network of this name that isn't ours"})
+	}
+	if isLost(in.State, name, s) {
+		e.Excess = append(e.Excess, reconcile.Field{Path: reconcile.NoEndpoint, Value: "none: it is configured and not there"})
 	}
 	if mac := k.macAddress(in, s); mac != "" {
 		e.Excess = append(e.Excess, reconcile.Field{Path: "MacAddress", Value: mac})
@@ -528,6 +535,12 @@ func (k *converter) isGone(name, id string) bool {
 	}
 	_, ok := k.world.networks[id]
 	return !ok
+}
+
+// isLost is true for a place on a network in a container that runs and isn't there. An
+// engine that fails to connect a running container keeps what was asked of it.
+func isLost(state *container.State, name string, s *network.EndpointSettings) bool {
+	return state != nil && hasEndpoints(reconcile.State(state.Status)) && s.EndpointID == "" && !isPredefined(name)
 }
 
 // macAddress is one that was asked for, where that can be told: while a container runs,

@@ -36,6 +36,21 @@ func (l *live) isOn(network string) bool {
 	return on
 }
 
+// networkID is that of the network of this name that a container is on, empty where the
+// engine has yet to look it up.
+func (l *live) networkID(network string) string {
+	if e := l.NetworkSettings.Networks[network]; e != nil {
+		return e.NetworkID
+	}
+	return ""
+}
+
+// isLost is true for a running container that isn't on a network that it is to be on.
+func (l *live) isLost(network string) bool {
+	e := l.NetworkSettings.Networks[network]
+	return e != nil && isLost(l.State, network, e)
+}
+
 // inspect is a container by name or id, nil for none.
 func (a *Applier) inspect(ctx context.Context, nameOrID string) (*live, error) {
 	call, cancel := context.WithTimeout(ctx, a.timeouts.read)

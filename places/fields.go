@@ -346,7 +346,7 @@ func endpointRules() map[string]rule {
 		"DriverOpts":              isExcess(),
 		"GwPriority":              isExcess(),
 		"NetworkID":               isCompared("network, by its name"),
-		"EndpointID":              isIgnored(whyRuntime),
+		"EndpointID":              isCompared("network.EndpointID, where a container runs and has none"),
 		"Gateway":                 isIgnored(whyRuntime),
 		"IPAddress":               isIgnored(whyRuntime),
 		"IPPrefixLen":             isIgnored(whyRuntime),

@@ -2,6 +2,7 @@ package places
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -75,7 +76,7 @@ func (o *Observer) inspect(ctx context.Context, q Query) (_ reconcile.Actual, va
 	s := survey{
 		Observer:  o,
 		query:     q,
-		converter: newConverter(o.features, o.defaults, l.world()),
+		converter: newConverter(o.features, o.defaults, l.world(q)),
 		images:    map[string]reconcile.ImageFacts{},
 		raw:       map[string]imageExtras{},
 		buffers:   sync.Pool{New: func() any { return new(bytes.Buffer) }},
@@ -83,6 +84,10 @@ func (o *Observer) inspect(ctx context.Context, q Query) (_ reconcile.Actual, va
 	observed, err := s.containers(ctx, l.containers)
 	if err != nil {
 		return reconcile.Actual{}, false, err
+	}
+	sharers := l.sharers(q)
+	for i := range observed {
+		observed[i].SharedBy = sharers[observed[i].ID]
 	}
 	taken, members := l.others(q)
 	return reconcile.Actual{
@@ -328,7 +333,10 @@ func (s *survey) networks(l listing, members map[string][]reconcile.Member) []re
 			Revision: networkRevision(in),
 		})
 	}
-	slices.SortFunc(out, func(a, b reconcile.ObservedNetwork) int { return strings.Compare(a.Name, b.Name) })
+	// Two may have one name.
+	slices.SortFunc(out, func(a, b reconcile.ObservedNetwork) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Revision, b.Revision))
+	})
 	return out
 }
 

@@ -1,6 +1,7 @@
 package places
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,9 +32,19 @@ type listed struct {
 	imageID string
 	owner   owners
 	running bool
-	// networks are the ids of those it is on, or the name where it has none yet.
-	networks []string
-	volumes  []string
+	// shares is whose network namespace it lives in, by id or name; empty for its own.
+	shares  string
+	places  []place
+	volumes []string
+}
+
+// place is a container's on a network: by the network's id, or its name where it has
+// none yet.
+type place struct {
+	network string
+	// there is false in a container that runs and has no endpoint on it: the engine failed
+	// to connect it, and keeps what was asked.
+	there bool
 }
 
 // owners are the labels that say whose an object is.
@@ -94,9 +105,10 @@ type summary struct {
 	Labels          map[string]string
 	State           string
 	NetworkSettings *struct {
-		Networks map[string]*struct{ NetworkID string }
+		Networks map[string]*struct{ NetworkID, EndpointID string }
 	}
-	Mounts []struct {
+	HostConfig struct{ NetworkMode string }
+	Mounts     []struct {
 		Type mount.Type
 		Name string
 	}
@@ -145,12 +157,17 @@ func (s summary) listed() listed {
 	case reconcile.StateRunning, reconcile.StatePaused, reconcile.StateRestarting:
 		c.running = true
 	}
+	if kind, of, _ := strings.Cut(s.HostConfig.NetworkMode, ":"); kind == "container" {
+		c.shares = of
+	}
 	if s.NetworkSettings != nil {
 		for name, e := range s.NetworkSettings.Networks {
-			if e != nil && e.NetworkID != "" {
-				name = e.NetworkID
+			p := place{network: name, there: !hasEndpoints(reconcile.State(s.State))}
+			if e != nil {
+				p.network = cmp.Or(e.NetworkID, name)
+				p.there = p.there || e.EndpointID != ""
 			}
-			c.networks = append(c.networks, name)
+			c.places = append(c.places, p)
 		}
 	}
 	for _, m := range s.Mounts {
@@ -161,23 +178,73 @@ func (s summary) listed() listed {
 	return c
 }
 
-// world says which names go with the ids that containers refer to each other by.
-func (l listing) world() world {
-	w := world{containers: make(map[string]string, len(l.containers)), networks: make(map[string]string, len(l.networks))}
+// hasEndpoints is true in the states in which a container has an endpoint on each
+// network that it is on. One that waits for its next restart has none.
+func hasEndpoints(s reconcile.State) bool {
+	return s == reconcile.StateRunning || s == reconcile.StatePaused
+}
+
+// world says which names go with the ids that containers refer to each other by, and
+// which networks are ours.
+func (l listing) world(q Query) world {
+	w := world{
+		containers: make(map[string]string, len(l.containers)),
+		networks:   make(map[string]string, len(l.networks)),
+		ours:       map[string][]string{},
+	}
 	for _, c := range l.containers {
 		w.containers[c.id] = c.name
 	}
 	for _, n := range l.networks {
 		w.networks[n.ID] = n.Name
+		if labelOwner(n.Labels).is(q) {
+			w.ours[n.Name] = append(w.ours[n.Name], n.ID)
+		}
 	}
 	return w
 }
+
+// sharers are others' containers that live in the network namespace of one of ours, or
+// of one that does, by the id of ours. Whose processes, memory or volumes a container
+// shares is in no list, and strangers aren't inspected, of whom there may be thousands:
+// that isn't told.
+func (l listing) sharers(q Query) map[string][]reconcile.Member {
+	known := make(map[string]listed, 2*len(l.containers))
+	for _, c := range l.containers {
+		known[c.name] = c
+	}
+	for _, c := range l.containers {
+		known[c.id] = c
+	}
+	out := map[string][]reconcile.Member{}
+	for _, c := range l.containers {
+		if c.shares == "" || c.owner.is(q) {
+			continue
+		}
+		host, found := known[c.shares]
+		for range l.containers { // two may wait for each other and never start
+			if !found || host.owner.is(q) || host.shares == "" {
+				break
+			}
+			host, found = known[host.shares]
+		}
+		if found && host.owner.is(q) {
+			out[host.id] = append(out[host.id], reconcile.Member{Name: c.name, Running: c.running})
+		}
+	}
+	for _, members := range out {
+		slices.SortFunc(members, byName)
+	}
+	return out
+}
+
+func byName(a, b reconcile.Member) int { return strings.Compare(a.Name, b.Name) }
 
 // others are the names held by what isn't ours, and by network id every container on a
 // network of ours.
 func (l listing) others(q Query) (reconcile.Taken, map[string][]reconcile.Member) {
 	taken := reconcile.Taken{Containers: map[string]string{}, Networks: map[string]string{}, Volumes: map[string]string{}}
-	ids := map[string]string{} // of our networks, by id and by name
+	ids := map[string]string{} // of our networks, by id, and by a name that is no other's
 	for _, n := range l.networks {
 		switch owner := labelOwner(n.Labels); {
 		case owner.is(q):
@@ -187,6 +254,9 @@ func (l listing) others(q Query) (reconcile.Taken, map[string][]reconcile.Member
 		default:
 			taken.Networks[n.Name] = owner.describe("network", q)
 		}
+	}
+	for name := range taken.Networks {
+		delete(ids, name)
 	}
 	for _, v := range l.volumes {
 		if v == nil {
@@ -202,14 +272,15 @@ func (l listing) others(q Query) (reconcile.Taken, map[string][]reconcile.Member
 		if !ours {
 			taken.Containers[c.name] = c.owner.describe("container", q)
 		}
-		for _, n := range c.networks {
-			if id, ok := ids[n]; ok {
+		for _, p := range c.places {
+			// What of ours isn't there has to leave all the same, before it can join.
+			if id, ok := ids[p.network]; ok && (ours || p.there) {
 				members[id] = append(members[id], reconcile.Member{Name: c.name, Ours: ours, Running: c.running})
 			}
 		}
 	}
 	for _, m := range members {
-		slices.SortFunc(m, func(a, b reconcile.Member) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(m, byName)
 	}
 	return taken, members
 }

@@ -49,8 +49,9 @@ func seenIn(a reconcile.Actual) seen {
 	for _, c := range a.Containers {
 		revisions[containerKey(c.Name)] = c.Revision
 	}
-	for _, n := range a.Networks {
-		revisions[networkKey(n.Name)] = n.Revision
+	for _, n := range a.Networks { // sorted: of those of one name, as namesakes spell them
+		key := networkKey(n.Name)
+		revisions[key] = strings.TrimPrefix(revisions[key]+" "+n.Revision, " ")
 	}
 	for _, v := range a.Volumes {
 		revisions[volumeKey(v.Name)] = v.Revision

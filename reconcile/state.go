@@ -185,6 +185,10 @@ type Endpoint struct {
 	Excess []Field
 }
 
+// NoEndpoint is the path of the excess that tells that a running container isn't on a
+// network that its configuration names.
+const NoEndpoint = "EndpointID"
+
 // Healthcheck is a container's health check. Test is as the engine has it:
 // ["NONE"], ["CMD", …] or ["CMD-SHELL", "…"].
 type Healthcheck struct {
@@ -268,6 +272,9 @@ type ObservedContainer struct {
 	// source (its inode was replaced); Unread are those that couldn't be looked at.
 	Stale  []string
 	Unread []string
+	// SharedBy are containers of others that live in its network namespace: what its
+	// networks reach, they reach.
+	SharedBy []Member
 }
 
 // Kind is what its label says it is.

@@ -5,6 +5,7 @@ package testscripts
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -643,6 +644,17 @@ func hostRows() []row {
 		h.DeviceRequests = []container.DeviceRequest{{Driver: "nvidia", Count: -1, Capabilities: [][]string{{"gpu"}}}}
 	}, "HostConfig.DeviceRequests", "state")
 	requested.unstarted = true
+	parent := set("parent cgroup", func(n names, h *container.HostConfig) { h.CgroupParent = "/" + n.of("parent") }, "HostConfig.CgroupParent")
+	parent.undo = func(t testing.TB, p *project) {
+		// In each hierarchy, or in the only one; the engine leaves them.
+		for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
+			left, err := filepath.Glob(pattern + p.names().of("parent"))
+			must(t, err)
+			for _, path := range left {
+				must(t, os.Remove(path))
+			}
+		}
+	}
 	return []row{
 		requested,
 		set("extra host", func(_ names, h *container.HostConfig) { h.ExtraHosts = []string{"example.com:192.0.2.1"} }, "HostConfig.ExtraHosts"),
@@ -659,7 +671,7 @@ func hostRows() []row {
 		set("ulimit", func(_ names, h *container.HostConfig) {
 			h.Ulimits = []*units.Ulimit{{Name: "nofile", Soft: 64, Hard: 64}}
 		}, `HostConfig.Ulimits["nofile"]`),
-		set("parent cgroup", func(n names, h *container.HostConfig) { h.CgroupParent = "/" + n.of("parent") }, "HostConfig.CgroupParent"),
+		parent,
 		set("out of memory score", func(_ names, h *container.HostConfig) { h.OomScoreAdj = 500 }, "HostConfig.OomScoreAdj"),
 		set("shared memory size", func(_ names, h *container.HostConfig) { h.ShmSize = 8 * mib }, "HostConfig.ShmSize"),
 		set("removed when it ends", func(_ names, h *container.HostConfig) {

@@ -66,6 +66,9 @@ func (a *app) destroy(ctx context.Context, f destroyFlags) error {
 		return err
 	}
 	c.project = p
+	if err := p.namesEngine(); err != nil {
+		return err
+	}
 	return c.run(ctx)
 }
 

@@ -76,6 +76,9 @@ func (a *app) drift(ctx context.Context, onlyReality bool) error {
 	if err != nil {
 		return err
 	}
+	if err := p.namesEngine(); err != nil {
+		return err
+	}
 	e, v, err := a.look(ctx, p, reconcile.Options{})
 	if err != nil {
 		return err

@@ -89,6 +89,17 @@ func (a *app) open(ctx context.Context, p *project) (Places, error) {
 	return a.env.Open(ctx, p.desired.Endpoint, places.OpenOptions{AllowRootful: p.rootful})
 }
 
+// namesEngine refuses where the files name no engine: what an earlier version of them
+// made may run on one all the same, and nothing can be said or done about it.
+func (p *project) namesEngine() error {
+	if p.desired.Mode == schema.ModeContainerized {
+		return nil
+	}
+	return refuse(reconcile.CodeNotYetSupported,
+		"Name the engine in an install block, or, to destroy without files, by --project and --endpoint.",
+		"The files name no engine, so what runs of %s can't be seen.", p.desired.Project)
+}
+
 // look opens the engine and plans. An engine that can't be used is reported with
 // whatever else stands in the way, so that nobody has to come back for each.
 func (a *app) look(ctx context.Context, p *project, o reconcile.Options) (Places, *view, error) {

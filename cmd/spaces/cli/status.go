@@ -86,6 +86,9 @@ func (a *app) runStatus(ctx context.Context) error {
 
 // inspect looks at the engine alone.
 func (a *app) inspect(ctx context.Context, p *project) (reconcile.Actual, error) {
+	if err := p.namesEngine(); err != nil {
+		return reconcile.Actual{}, err
+	}
 	e, err := a.open(ctx, p)
 	if err != nil {
 		if r, refused := refusalIn(err); refused {
@@ -93,10 +96,6 @@ func (a *app) inspect(ctx context.Context, p *project) (reconcile.Actual, error)
 			return reconcile.Actual{}, &problems{refusals: []reconcile.Refusal{r}, sources: p.sources}
 		}
 		return reconcile.Actual{}, err
-	}
-	if e == nil {
-		return reconcile.Actual{}, refuse(reconcile.CodeNotYetSupported,
-			"Name an engine in an install block.", "Without an install block nothing runs on an engine.")
 	}
 	defer closeEngine(e)
 	return e.Inspect(ctx, p.query(reconcile.HostFacts{}))

@@ -35,6 +35,11 @@ func diagUndeclaredInFlag(name, meant string) *hcl.Diagnostic {
 		fmt.Sprintf("--var sets %q, and there is no such variable.%s Declare it with a variable block, or leave the flag out.", name, didYouMean(meant)))
 }
 
+func diagVarFileSyntax(fault string, where place) *hcl.Diagnostic {
+	return problem("var-file-syntax", "Variables file can't be read", where,
+		fmt.Sprintf("Here the file isn't values only, each as name = value: %q. More isn't shown, since it may be part of a secret.", fault))
+}
+
 func diagVarFileBlock(block *hclsyntax.Block) *hcl.Diagnostic {
 	return problem("var-file-block", "Block in a variables file", at(block.DefRange()),
 		"A variables file holds values only, each as name = value. Blocks stand in .hcl files.")

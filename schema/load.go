@@ -15,7 +15,8 @@ import (
 
 const (
 	configExt     = ".hcl"
-	autoVariables = "auto.spacesvars"
+	variablesExt  = ".spacesvars"
+	autoVariables = "auto" + variablesExt
 	maxFileSize   = 4 << 20
 )
 
@@ -189,21 +190,15 @@ func (l *loader) readFile(name string) (src []byte, ok bool) {
 	return src, true
 }
 
-// parse reads the syntax of one file.
+// parse reads the syntax of one file of the configuration.
 func (l *loader) parse(name string, src []byte) (*hclsyntax.Body, bool) {
 	l.config.Sources[name] = src
-	if diag := checkNesting(src, name); diag != nil {
-		l.report(diag)
-		l.incomplete = true
-		return nil, false
-	}
-	file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+	body, diags := parseSource(src, name)
 	l.report(diags...)
 	if diags.HasErrors() {
 		l.incomplete = true
-		return nil, false
 	}
-	return file.Body.(*hclsyntax.Body), true
+	return body, !diags.HasErrors()
 }
 
 // collect files every block away by kind and checks the shape of each.

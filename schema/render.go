@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"io"
 	"strings"
 	"unicode"
@@ -25,11 +26,38 @@ func WriteDiagnostics(w io.Writer, sources map[string][]byte, diags hcl.Diagnost
 	for _, diag := range diags {
 		plain := *diag
 		plain.Summary, plain.Detail = printable(diag.Summary), printable(diag.Detail)
-		if err := writer.WriteDiagnostic(&plain); err != nil {
+		write := writer.WriteDiagnostic
+		if isHidden(diag, sources) {
+			write = func(d *hcl.Diagnostic) error { return writeHidden(w, d, width, color) }
+		}
+		if err := write(&plain); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// isHidden reports whether a diagnostic is about lines that aren't shown.
+func isHidden(diag *hcl.Diagnostic, sources map[string][]byte) bool {
+	if diag.Subject == nil {
+		return false
+	}
+	r := *diag.Subject
+	if diag.Context != nil {
+		r = hcl.RangeOver(r, *diag.Context)
+	}
+	return bytes.IndexByte(linesOf(sources[r.Filename], r.Start.Line, r.End.Line), hiddenByte) >= 0
+}
+
+// writeHidden writes a diagnostic with its place alone.
+func writeHidden(w io.Writer, diag *hcl.Diagnostic, width uint, color bool) error {
+	var b strings.Builder
+	if err := hcl.NewDiagnosticTextWriter(&b, nil, width, color).WriteDiagnostic(diag); err != nil {
+		return err
+	}
+	text := strings.Replace(b.String(), "(source code not available)", "(not shown, since it may be a secret)", 1)
+	_, err := io.WriteString(w, text)
+	return err
 }
 
 // shownFile is a file for the writer: its text made printable, and its blocks, by

@@ -270,3 +270,120 @@ func TestNoDiagnosticHoldsWhatWasDecrypted(t *testing.T) {
 		}
 	}
 }
+
+// hiddenValues are variables files, and values given otherwise, that are wrong or may
+// belong to a sensitive variable. Where they are wrong, a line of them isn't shown.
+var hiddenValues = []string{
+	`s = HUNTER2`,
+	`s = "HUNTER2`,
+	`s = "HUNTER2\H"`,
+	`s = "HUNTER2 ${HUNTER2}"`,
+	`s = HUNTER2("HUNTER2")`,
+	`s = { for k in ["HUNTER2", "HUNTER2"] : k => 1 }`,
+	`s = { HUNTER2 = 1 }.HUNTER2.x["HUNTER2"]`,
+	`s = "HUNTER2" "HUNTER2"`,
+	`s = <<HUNTER2`,
+	`s = <<HUNTER2 HUNTER2`,
+	`s = { a = "HUNTER2 }`,
+	`s = 'HUNTER2'`,
+	`s = "${"HUNTER2"`,
+	`s = "%{ HUNTER2 }"`,
+	`s = "%{ if true }%{ HUNTER2 }%{ endif HUNTER2 }"`,
+	"s = \"HUNTER2\"\ns = \"HUNTER2\"",
+	`s: "HUNTER2"`,
+	`s "HUNTER2"`,
+	`s "HUNTER2" {`,
+	`s { HUNTER2 = 1 }`,
+	`HUNTER2`,
+	`"HUNTER2"`,
+	`"HUNTER2" = 1`,
+	`HUNTER2 HUNTER2 HUNTER2`,
+	`s = [1, HUNTER2`,
+	`s = 1HUNTER2`,
+	`secret = "HUNTER2"`,
+	`secret = { a = "HUNTER2" }`,
+	"open = 1\nsecret = <<X\nHUNTER2\nX\n",
+	`maybe = { a = "HUNTER2" }`,
+	`maybe = HUNTER2`,
+	`mistyped = { a = "HUNTER2" }`,
+	`twice = { a = "HUNTER2" }`,
+	`m = { HUNTER2 = "x" }`,
+	`m = ["HUNTER2"]`,
+	`m = null`,
+	`o = { HUNTER2 = "x" }`,
+	`o = { n = "HUNTER2" }`,
+	`o = { n = { HUNTER2 = 1 } }`,
+	`u = "HUNTER2"`,
+	`u = { HUNTER2 = "x" }`,
+	`l = [["HUNTER2"], "HUNTER2"]`,
+	"s = " + strings.Repeat("[", 300) + `"HUNTER2"`,
+	"s = \"HUNTER2\xff\"",
+	"s = \"HUNTER2\"\nblock {\n  x = \"HUNTER2\"\n}\n",
+}
+
+func TestNoDiagnosticHoldsAGivenSecret(t *testing.T) {
+	const src = `project = "p"
+variable "s" {
+  default   = ""
+  sensitive = true
+}
+variable "maybe" {
+  type      = string
+  default   = ""
+  sensitive = "perhaps"
+}
+variable "mistyped" {
+  type      = string
+  default   = ""
+  sensitve  = true
+}
+variable "twice" {
+  type    = string
+  default = ""
+}
+variable "twice" {
+  type      = string
+  sensitive = true
+}
+variable "m" {
+  type      = map(number)
+  default   = {}
+  sensitive = true
+  nullable  = false
+}
+variable "o" {
+  type      = object({ n = optional(number) })
+  default   = {}
+  sensitive = true
+}
+variable "u" {
+  type      = set(map(bool))
+  default   = []
+  sensitive = true
+}
+variable "l" {
+  type      = list(list(list(number)))
+  default   = []
+  sensitive = true
+}
+variable "open" { default = 1 }
+locals {
+  maybe    = [var.maybe][var.maybe]
+  mistyped = [var.mistyped][var.mistyped]
+  twice    = [var.twice][var.twice]
+}
+`
+	for _, given := range hiddenValues {
+		t.Run(given, func(t *testing.T) {
+			t.Parallel()
+			file := VarFile{"v.spacesvars", "/v.spacesvars", []byte(given)}
+			wantNoSecret(t, src, Options{Root: fixtureRoot, VarFiles: []VarFile{file}})
+			name, value, ok := strings.Cut(given, " = ")
+			if !ok || strings.Contains(name, secret) {
+				return
+			}
+			wantNoSecret(t, src, Options{Root: fixtureRoot, Vars: []Assignment{{name, value}}})
+			wantNoSecret(t, src, Options{Root: fixtureRoot, Environ: []string{envPrefix + name + "=" + value}})
+		})
+	}
+}

@@ -1,6 +1,9 @@
 package schema
 
 import (
+	"bytes"
+	"path"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
@@ -9,9 +12,92 @@ import (
 // read at all. It is for whoever is about to hand the file to the parser: one that passes
 // doesn't nest deeper than the parser's stack.
 func CheckSyntax(src []byte, name string) hcl.Diagnostics {
-	if diag := checkNesting(src, name); diag != nil {
-		return hcl.Diagnostics{diag}
+	_, diags := parseSource(src, name)
+	if isVariables(name) {
+		return withoutDetails(diags)
 	}
-	_, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
 	return diags
+}
+
+// Source is a file's text as far as messages may show it, for WriteDiagnostics and
+// Snippet. That of a file of variables, which may be secrets, is hidden.
+func Source(src []byte, name string) []byte {
+	if isVariables(name) {
+		return hideSource(src)
+	}
+	return src
+}
+
+func isVariables(name string) bool { return path.Ext(name) == variablesExt }
+
+func parseSource(src []byte, name string) (*hclsyntax.Body, hcl.Diagnostics) {
+	if diag := checkNesting(src, name); diag != nil {
+		return nil, hcl.Diagnostics{diag}
+	}
+	file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+	return file.Body.(*hclsyntax.Body), diags
+}
+
+// withoutDetails are the parser's messages about a file of variables without what they
+// may quote of it.
+func withoutDetails(diags hcl.Diagnostics) hcl.Diagnostics {
+	var out hcl.Diagnostics
+	for _, d := range diags {
+		if Code(d) == "" {
+			d = diagVarFileSyntax(d.Summary, at(subjectOf(d)))
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// hiddenByte stands for every byte of a source that isn't shown. No file that parses
+// holds it.
+const hiddenByte = 0
+
+// hideSource is a source of which nothing is shown but how long its lines are.
+func hideSource(src []byte) []byte {
+	hidden := make([]byte, len(src))
+	for i, b := range src {
+		if b == '\n' {
+			hidden[i] = b
+		}
+	}
+	return hidden
+}
+
+// showSource shows the lines of a range again.
+func showSource(hidden, src []byte, r hcl.Range) {
+	from := bytes.LastIndexByte(src[:r.Start.Byte], '\n') + 1
+	to := len(src)
+	if i := bytes.IndexByte(src[r.End.Byte:], '\n'); i >= 0 {
+		to = r.End.Byte + i
+	}
+	copy(hidden[from:to], src[from:to])
+}
+
+// Snippet is some lines of a source, counted from 1, or empty where they aren't shown.
+func Snippet(src []byte, from, to int) string {
+	lines := linesOf(src, from, to)
+	if bytes.IndexByte(lines, hiddenByte) >= 0 {
+		return ""
+	}
+	return string(lines)
+}
+
+func linesOf(src []byte, from, to int) []byte {
+	var lines []byte
+	line := 1
+	for _, b := range src {
+		if line > to {
+			break
+		}
+		if line >= from {
+			lines = append(lines, b)
+		}
+		if b == '\n' {
+			line++
+		}
+	}
+	return lines
 }

@@ -19,13 +19,16 @@ const envPrefix = "SPACES_VAR_"
 
 // variable is an input variable: what its block says, then the value it got.
 type variable struct {
-	name        string
-	block       *hclsyntax.Block
-	ty          cty.Type
-	defaults    *typeexpr.Defaults
-	literal     bool // a value from outside a file is text, not an expression
-	sensitive   bool
-	nullable    bool
+	name      string
+	block     *hclsyntax.Block
+	ty        cty.Type
+	defaults  *typeexpr.Defaults
+	literal   bool // a value from outside a file is text, not an expression
+	sensitive bool
+	nullable  bool
+	// hidden is set where no message may show the value: it is sensitive, or the files
+	// say so in a way that is wrong.
+	hidden      bool
 	validations []*hclsyntax.Block
 	// broken is set when the block or the value is wrong; the value is then unknown.
 	broken bool
@@ -47,13 +50,19 @@ type given struct {
 // varFile is a variables file that parsed.
 type varFile struct {
 	name string
+	src  []byte
 	body *hclsyntax.Body
 }
 
 func (l *loader) readVarFile(name string, src []byte) {
-	if body, ok := l.parse(name, src); ok {
-		l.varFiles = append(l.varFiles, varFile{name, body})
+	l.config.Sources[name] = hideSource(src)
+	body, diags := parseSource(src, name)
+	l.report(withoutDetails(diags)...)
+	if diags.HasErrors() {
+		l.incomplete = true
+		return
 	}
+	l.varFiles = append(l.varFiles, varFile{name, src, body})
 }
 
 func (l *loader) collectVariable(block *hclsyntax.Block) {
@@ -67,18 +76,39 @@ func (l *loader) collectVariable(block *hclsyntax.Block) {
 	}
 	if first, ok := l.variables[name]; ok {
 		l.report(diagDuplicateName("variable", name, block.DefRange(), first.block.DefRange()))
+		first.hide(block)
 		return
 	}
 	v := &variable{name: name, block: block, ty: cty.DynamicPseudoType, literal: true, nullable: true, value: cty.DynamicVal}
 	l.variables[name] = v
 	l.variableType(v)
 	v.sensitive = l.constantBool(v, "sensitive", false)
+	v.hide(block)
 	v.nullable = l.constantBool(v, "nullable", true)
 	l.checkDescription(v)
 	for _, inner := range block.Body.Blocks {
 		if inner.Type == "validation" {
 			v.validations = append(v.validations, inner)
 		}
+	}
+}
+
+// hide sees to it that the value isn't shown if one of the variable's blocks says that it
+// is sensitive, however that is written. Where it isn't written as it should be, the
+// value is also kept from expressions.
+func (v *variable) hide(block *hclsyntax.Block) {
+	for name, attr := range block.Body.Attributes {
+		switch {
+		case name == "sensitive":
+			val, diags := attr.Expr.Value(nil)
+			if !diags.HasErrors() && (val.IsNull() || val.RawEquals(cty.False)) {
+				continue
+			}
+		case closest(name, []string{"sensitive"}) == "":
+			continue
+		}
+		v.hidden = true
+		v.broken = v.broken || !v.sensitive
 	}
 }
 
@@ -163,11 +193,15 @@ func (l *loader) fromFile(file varFile, values map[string]given) {
 		l.report(diagVarFileBlock(block))
 	}
 	for _, attr := range sortedAttributes(file.body) {
-		if l.variables[attr.Name] == nil {
+		v := l.variables[attr.Name]
+		if v == nil {
 			if !l.incomplete {
 				l.report(diagUndeclaredInFile(attr, closest(attr.Name, slices.Sorted(maps.Keys(l.variables)))))
 			}
 			continue
+		}
+		if !v.hidden {
+			showSource(l.config.Sources[file.name], file.src, attr.SrcRange)
 		}
 		where := at(attr.Expr.Range()).within(attr.SrcRange)
 		values[attr.Name] = given{from: file.name, expr: attr.Expr, at: where}
@@ -207,7 +241,7 @@ func (l *loader) setVariable(v *variable, values map[string]given) {
 		v.weight, err = checkValue(val)
 	}
 	if err != nil {
-		l.report(diagVariableType(v.name, from, conversionFault(err), l.shown(v, where)))
+		l.report(diagVariableType(v.name, from, v.conversionFault(err), l.shown(v, where)))
 		v.broken = true
 		return
 	}
@@ -246,7 +280,11 @@ func (l *loader) rawValue(v *variable, values map[string]given) (val cty.Value, 
 func (l *loader) givenValue(v *variable, g given) (cty.Value, hcl.Diagnostics) {
 	switch {
 	case g.expr != nil:
-		return g.expr.Value(nil)
+		val, diags := g.expr.Value(nil)
+		if diags.HasErrors() && v.hidden {
+			diags = hcl.Diagnostics{diagVariableSyntax(v.name, g.from, unshownFault, l.shown(v, g.at))}
+		}
+		return val, diags
 	case v.literal:
 		return cty.StringVal(g.text), nil
 	}
@@ -266,18 +304,21 @@ func (l *loader) givenValue(v *variable, g given) (cty.Value, hcl.Diagnostics) {
 	return val, nil
 }
 
-// faultOf words what is wrong with a value's syntax, without the value if it is sensitive.
+// unshownFault stands for what is wrong with a value that isn't shown.
+const unshownFault = "what is wrong with it isn't shown, since the value is sensitive"
+
+// faultOf words what is wrong with a value's syntax, without the value if it is hidden.
 func (l *loader) faultOf(v *variable, diags hcl.Diagnostics) string {
-	if v.sensitive {
-		return "it is not an expression"
+	if v.hidden {
+		return unshownFault
 	}
 	return strings.TrimSuffix(diags[0].Detail, ".")
 }
 
 // shown is the place to show for a fault of a variable's value: not the value's own
-// line where it is sensitive.
+// line where it is hidden.
 func (l *loader) shown(v *variable, where place) place {
-	if v.sensitive {
+	if v.hidden {
 		return at(v.block.DefRange())
 	}
 	return where
@@ -345,8 +386,12 @@ func (l *loader) validationText(text cty.Value, message *hclsyntax.Attribute) st
 	return converted.AsString()
 }
 
-// conversionFault words an error of a type conversion, with the place in the value.
-func conversionFault(err error) string {
+// conversionFault words an error of a type conversion, with the place in the value. The
+// names in a hidden value are hidden, too.
+func (v *variable) conversionFault(err error) string {
+	if v.hidden && !v.ty.IsPrimitiveType() {
+		return unshownFault
+	}
 	var pathErr cty.PathError
 	if errors.As(err, &pathErr) && len(pathErr.Path) > 0 {
 		return fmt.Sprintf("%s: %s", pathText(pathErr.Path), err)

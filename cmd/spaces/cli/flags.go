@@ -70,10 +70,11 @@ func (a *app) getenv(name string) string {
 // options are a load's inputs, read from the command line and the environment.
 func (a *app) options() (schema.Options, error) {
 	o := schema.Options{Root: a.dir, Environ: a.env.Environ}
-	for _, v := range a.inputs.vars {
+	for i, v := range a.inputs.vars {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok || name == "" {
-			return o, usage("Write --var 'NAME=VALUE'.", "The flag --var %q sets no variable.", v)
+			// What it says may be a secret that lacks its name.
+			return o, usage("Write --var 'NAME=VALUE'.", "The %s sets no variable: it has no name and \"=\".", nth(i+1, len(a.inputs.vars)))
 		}
 		o.Vars = append(o.Vars, schema.Assignment{Name: name, Value: value})
 	}
@@ -86,6 +87,14 @@ func (a *app) options() (schema.Options, error) {
 		o.VarFiles = append(o.VarFiles, schema.VarFile{Name: name, Path: path, Bytes: b})
 	}
 	return o, nil
+}
+
+// nth names one of so many --var flags.
+func nth(i, of int) string {
+	if of == 1 {
+		return "flag --var"
+	}
+	return fmt.Sprintf("flag --var number %d", i)
 }
 
 // dataRootChoice is who says where the data root is.

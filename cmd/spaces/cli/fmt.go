@@ -112,7 +112,7 @@ func (a *app) fmtFile(name string, f fmtFlags, sources map[string][]byte) (bool,
 	}
 	formatted, diags := canonical(src, name)
 	if diags.HasErrors() {
-		sources[name] = src
+		sources[name] = schema.Source(src, name)
 		return false, diags, nil
 	}
 	if bytes.Equal(src, formatted) {

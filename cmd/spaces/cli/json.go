@@ -123,7 +123,7 @@ func (p *problems) messages() []message {
 	for _, r := range p.refusals {
 		out = append(out, message{
 			Severity: severityError, Code: r.Code, Summary: r.Text, Detail: r.Fix,
-			Origin: originIn(r.Origin), Snippet: snippet(p.sources[r.Origin.File], r.Origin.Line, r.Origin.EndLine),
+			Origin: originIn(r.Origin), Snippet: schema.Snippet(p.sources[r.Origin.File], r.Origin.Line, r.Origin.EndLine),
 		})
 	}
 	return out
@@ -141,7 +141,7 @@ func diagnosticMessages(diags hcl.Diagnostics, sources map[string][]byte) []mess
 				File: r.Filename, Line: r.Start.Line, Column: r.Start.Column,
 				EndLine: r.End.Line, EndColumn: r.End.Column,
 			}
-			m.Snippet = snippet(sources[r.Filename], r.Start.Line, r.End.Line)
+			m.Snippet = schema.Snippet(sources[r.Filename], r.Start.Line, r.End.Line)
 		}
 		out = append(out, m)
 	}
@@ -153,22 +153,4 @@ func originIn(o schema.Origin) *schema.Origin {
 		return nil
 	}
 	return &o
-}
-
-// snippet are some lines of a source, counted from 1.
-func snippet(src []byte, from, to int) string {
-	var lines []byte
-	line := 1
-	for _, b := range src {
-		if line > to {
-			break
-		}
-		if line >= from {
-			lines = append(lines, b)
-		}
-		if b == '\n' {
-			line++
-		}
-	}
-	return string(lines)
 }

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -80,14 +81,37 @@ func (w *world) accessNow() []Access {
 		if running(c.State) {
 			label, _ := parseApplied(w.host.Digest, c.Labels[LabelApplied])
 			c.Excess = slices.DeleteFunc(slices.Clone(c.Excess), func(f Field) bool { return filledIn(f, label) })
+			c.Networks = present(c.Networks)
 			out = append(out, w.containerAccess(w.subject(c), c.Container, w.isNetwork, nil)...)
 			out = append(out, w.reachedBy(w.subject(c), c.Container)...)
+			out = append(out, w.sharedAccess(c)...)
 		}
 	}
 	for _, n := range w.actual.Networks {
 		for _, m := range n.Members {
 			if !m.Ours && m.Running {
 				out = append(out, Access{Space: foreign(m.Name), Kind: AccessNetwork, What: n.Name, How: reach(n.Network), Wide: !n.Internal})
+			}
+		}
+	}
+	return out
+}
+
+// present are the networks that a running container really is on.
+func present(networks map[string]Endpoint) map[string]Endpoint {
+	there := maps.Clone(networks)
+	maps.DeleteFunc(there, func(_ string, e Endpoint) bool { return e.lost() })
+	return there
+}
+
+// sharedAccess is what strangers in a container's network namespace reach by it, until
+// it is replaced.
+func (w *world) sharedAccess(c ObservedContainer) []Access {
+	var out []Access
+	for _, m := range c.SharedBy {
+		if m.Running && !w.untouched[c.Name] {
+			for _, name := range sortedKeys(c.Networks) {
+				out = append(out, networkAccess(foreign(m.Name), name, w.isNetwork)...)
 			}
 		}
 	}
@@ -103,6 +127,7 @@ func (w *world) accessAsked() []Access {
 	}
 	for _, c := range w.actual.Containers {
 		if w.untouched[c.Name] && running(c.State) {
+			c.Networks = present(c.Networks)
 			out = append(out, w.containerAccess(w.subject(c), c.Container, w.isNetwork, nil)...)
 		}
 	}
@@ -145,13 +170,8 @@ func (w *world) containerAccess(subject string, c Container, network func(string
 		add(AccessMount, target, w.mountReach(m), m.Writable, key("mount", target))
 	}
 	for _, name := range sortedKeys(c.Networks) {
-		n, ours := network(name)
-		switch {
-		case name == noNetwork:
-		case ours:
-			add(AccessNetwork, name, reach(n), !n.Internal, key("network", name))
-		default:
-			add(AccessNetwork, name, "not a network of this project", true, key("network", name))
+		for _, a := range networkAccess(subject, name, network) {
+			add(a.Kind, a.What, a.How, a.Wide, key("network", name))
 		}
 	}
 	for _, port := range sortedKeys(c.Publish) {
@@ -163,6 +183,18 @@ func (w *world) containerAccess(subject string, c Container, network func(string
 		add(AccessPrivilege, p.what, p.how, true, p.path)
 	}
 	return out
+}
+
+// networkAccess is what a place on a network reaches: nothing on none.
+func networkAccess(subject, name string, network func(string) (Network, bool)) []Access {
+	n, ours := network(name)
+	switch {
+	case name == noNetwork:
+		return nil
+	case ours:
+		return []Access{{Space: subject, Kind: AccessNetwork, What: name, How: reach(n), Wide: !n.Internal}}
+	}
+	return []Access{{Space: subject, Kind: AccessNetwork, What: name, How: "not a network of this project", Wide: true}}
 }
 
 // reachedBy is what a container's directories give beyond their names: the sources of

@@ -56,7 +56,9 @@ type world struct {
 	wantVolumes  map[string]Volume
 	containers   map[string]*ObservedContainer
 	networks     map[string]*ObservedNetwork
-	volumes      map[string]*ObservedVolume
+	// twins are the names that several networks of ours have.
+	twins   map[string]bool
+	volumes map[string]*ObservedVolume
 
 	// imageItem is what makes an image, and imageInput what from, by reference.
 	imageItem  map[string]string
@@ -94,6 +96,7 @@ func newWorld(d Desired, h HostFacts, a Actual, o Options) *world {
 		wantVolumes:  map[string]Volume{},
 		containers:   map[string]*ObservedContainer{},
 		networks:     map[string]*ObservedNetwork{},
+		twins:        map[string]bool{},
 		volumes:      map[string]*ObservedVolume{},
 		imageItem:    map[string]string{},
 		imageInput:   map[string]string{},
@@ -117,6 +120,11 @@ func newWorld(d Desired, h HostFacts, a Actual, o Options) *world {
 	for i := range a.Networks {
 		n := a.Networks[i]
 		n.Members = slices.Clone(n.Members) // recovery gives some their names back
+		if first, again := w.networks[n.Name]; again {
+			w.twins[n.Name] = true
+			first.Members = append(first.Members, n.Members...)
+			continue
+		}
 		w.networks[n.Name] = &n
 	}
 	for i := range a.Volumes {
@@ -321,6 +329,9 @@ func (w *world) makeNetworks() {
 			w.netMade[name] = w.add(w.createNetwork(want, nil, SideEither))
 			continue
 		}
+		if w.ambiguous(want) {
+			continue
+		}
 		ds := differences(got.comparableTo(want).Fields(), want.Fields())
 		changes := w.changes(ds, applied{}, func(path string) schema.Origin { return networkOrigin(want, path) })
 		if len(changes) > 0 {
@@ -362,6 +373,27 @@ func (w *world) makeNetworks() {
 			}
 		}
 	}
+}
+
+// ambiguous refuses a network of ours whose name another has too: nobody can tell which
+// of them is meant.
+func (w *world) ambiguous(n Network) bool {
+	holder, taken := w.actual.Taken.Networks[n.Name]
+	switch {
+	case taken:
+	case w.twins[n.Name]:
+		holder = "another network of this project"
+	default:
+		return false
+	}
+	w.refuse(Refusal{
+		Code: CodeNameTaken,
+		Text: fmt.Sprintf("The network %s and %s have one name.", n.Name, holder),
+		Fix: fmt.Sprintf("Remove the other one by its id: docker network ls --no-trunc --filter name=%s shows both, "+
+			"docker network inspect ID what each is, docker network rm ID removes one.", n.Name),
+		Origin: n.Origin,
+	})
+	return true
 }
 
 func (w *world) createNetwork(n Network, changes []Change, side Side, needs ...string) Item {
@@ -406,10 +438,14 @@ func (w *world) removeNetwork(got *ObservedNetwork) {
 		}
 	}
 	subject := w.networkSubject(got.Name)
+	reasons := []string{w.goneReason()}
+	if w.twins[got.Name] {
+		reasons = append(reasons, "several networks of ours have the name, and all of them go")
+	}
 	w.detach[got.Name] = true
 	w.netGone[got.Name] = w.add(Item{
 		ID: "remove " + subject, Subject: subject, Step: RemoveNetwork{got.Name},
-		Reasons: []string{w.goneReason()}, Effects: Destroys, Side: SideEither,
+		Reasons: reasons, Effects: Destroys, Side: SideEither,
 		Needs: w.discarded[got.Name],
 	})
 }

@@ -107,14 +107,23 @@ func (m *model) Apply(_ context.Context, step Step) error {
 				return fmt.Errorf("%s has the address that %s wants", other.Name, c.Name)
 			}
 		}
-		if _, on := c.Networks[s.Network]; on {
+		if e, on := c.Networks[s.Network]; on && !e.lost() {
 			return fmt.Errorf("%s is on %s already", s.Name, s.Network)
 		}
 		c.Networks = maps.Clone(c.Networks)
 		c.Networks[s.Network] = s.Endpoint
 		n.Members = append(n.Members, Member{c.Name, true, true})
 	case DisconnectSpace:
+		c := m.container(s.Name)
+		lost := c != nil && c.Networks[s.Network].lost()
+		var kept Endpoint
+		if lost {
+			kept = c.Networks[s.Network]
+		}
 		m.disconnect(s.Name, s.Network)
+		if lost { // the engine forgets only what was there
+			c.Networks[s.Network] = kept
+		}
 	case StartSpace:
 		if err := m.room(m.container(s.Name).Container); err != nil {
 			return err

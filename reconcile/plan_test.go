@@ -157,6 +157,12 @@ func happen(m *model, o *Options, words []string) error {
 		m.actual.Images[name] = facts
 	case "stranger":
 		m.network(name).Members = append(m.network(name).Members, Member{value, false, true})
+	case "twin-network":
+		twin := *m.network(name)
+		twin.Members = nil
+		m.actual.Networks = append(m.actual.Networks, twin)
+	case "taken-network":
+		m.actual.Taken.Networks = map[string]string{name: "a network nobody labelled"}
 	case "not-internal":
 		m.network(name).Internal = false
 	case "volume-device":
@@ -192,6 +198,13 @@ func happenToContainer(m *model, verb, name, value string, arg func(int) string)
 		m.remove(name)
 	case "detach":
 		m.disconnect(name, value)
+	case "shared":
+		c.SharedBy = append(c.SharedBy, Member{Name: value, Running: arg(3) != "stopped"})
+	case "lost":
+		c.Networks = maps.Clone(c.Networks)
+		e := c.Networks[value]
+		e.Excess = []Field{{Path: NoEndpoint, Value: "none: it is configured and not there"}}
+		c.Networks[value] = e
 	case "attach":
 		c.Networks = maps.Clone(c.Networks)
 		c.Networks[value] = Endpoint{}

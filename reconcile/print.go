@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -112,6 +113,9 @@ func (p *Plan) String() string {
 // Summary is the plan's closing line.
 func (p *Plan) Summary() string {
 	if !p.HasChanges() {
+		if slices.ContainsFunc(p.Refusals, func(r Refusal) bool { return !r.ApplyOnly && !r.Stays }) {
+			return "Nothing is done before what is refused is settled."
+		}
 		return "No changes: reality is what the files say."
 	}
 	c := p.Counts()

@@ -146,6 +146,7 @@ func (w *world) differs(s Space, got *ObservedContainer, what string) {
 	label, _ := parseApplied(w.host.Digest, got.Labels[LabelApplied])
 	want, _ := w.expected(w.onHost(s), got, label)
 	changes := w.changes(differences(w.observedFields(got, label), want.Fields()), label, func(path string) schema.Origin { return originOf(s, path) })
+	changes = append(changes, sharedChanges(s, got)...)
 	if len(changes) == 0 {
 		return
 	}
@@ -225,6 +226,8 @@ func (w *world) compareSpace(s Space, got *ObservedContainer) {
 		w.note("uncompared", s.Address.String(),
 			"made with a key that isn't here: whether its file grants have changed since can't be told", s.Origin)
 	}
+	settleLost(changes, c)
+	changes = append(changes, sharedChanges(s, got)...)
 	if c := stateChange(got); c != nil {
 		changes = append(changes, *c)
 	}
@@ -340,6 +343,33 @@ func hasContent(c Container) bool {
 		}
 	}
 	return false
+}
+
+// settleLost says what becomes of places on networks that are configured and not there.
+// Connecting anew puts a container there. What no file asks for the engine can't take
+// away, as it never came, but with the container: at its next start it would be there.
+func settleLost(changes []Change, asked Container) {
+	for i := range changes {
+		set, network, rest, _ := cutKey(changes[i].Field)
+		if set != "network" || rest != "."+NoEndpoint {
+			continue
+		}
+		_, want := asked.Networks[network]
+		changes[i].Side, changes[i].Forces = SideReality, !want
+	}
+}
+
+// sharedChanges are strangers in a container's network namespace. They have no place of
+// their own that could be taken from them: they lose it with the container.
+func sharedChanges(s Space, got *ObservedContainer) []Change {
+	var out []Change
+	for _, m := range got.SharedBy {
+		out = append(out, Change{
+			Field: key("namespace", m.Name), Before: "shared by " + m.Name + ", which isn't ours", BeforeSet: true,
+			Forces: true, Side: SideReality, Origin: s.Origin,
+		})
+	}
+	return out
 }
 
 func stateChange(got *ObservedContainer) *Change {

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
 
 	"spaces/schema"
@@ -188,6 +189,11 @@ type Endpoint struct {
 // NoEndpoint is the path of the excess that tells that a running container isn't on a
 // network that its configuration names.
 const NoEndpoint = "EndpointID"
+
+// lost is true for a place on a network that is configured and isn't there.
+func (e Endpoint) lost() bool {
+	return slices.ContainsFunc(e.Excess, func(f Field) bool { return f.Path == NoEndpoint })
+}
 
 // Healthcheck is a container's health check. Test is as the engine has it:
 // ["NONE"], ["CMD", …] or ["CMD-SHELL", "…"].

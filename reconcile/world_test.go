@@ -146,7 +146,7 @@ func disturb(r *rand.Rand, m *model) {
 		c := &m.actual.Containers[r.IntN(len(m.actual.Containers))]
 		c.Networks, c.Env, c.Mounts = maps.Clone(c.Networks), maps.Clone(c.Env), maps.Clone(c.Mounts)
 		c.Labels = maps.Clone(c.Labels)
-		switch r.IntN(14) {
+		switch r.IntN(16) {
 		case 0:
 			c.Env["EVIL"] = EnvValue{Value: "1"}
 		case 1:
@@ -194,6 +194,17 @@ func disturb(r *rand.Rand, m *model) {
 			crash(r, m, c)
 		case 13:
 			c.Labels[LabelName] = "other"
+		case 14:
+			c.SharedBy = []Member{{Name: "lodger", Running: true}}
+		case 15:
+			if c.State != StateRunning {
+				continue
+			}
+			for _, n := range append(sortedKeys(c.Networks), "not-ours") {
+				if n != noNetwork && r.IntN(2) == 0 {
+					c.Networks[n] = Endpoint{Address: c.Networks[n].Address, Excess: []Field{{Path: NoEndpoint, Value: "none"}}}
+				}
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,10 +21,12 @@ func (a *app) driftVerb() *cobra.Command {
 "in the files", "in reality" (somebody changed it behind the program's back), or
 "either" where that can't be told, as for what is missing and for what can change in
 place. It changes nothing. What this release only shows and doesn't run is no
-difference.
+difference. What couldn't be compared, such as files when the key is lost, is noted, and
+leaves the exit status as it is.
 
 With --json the report is {format_version, project, endpoint, engine, differences,
-counts}; a difference is {subject, field, before, after, side, what, reasons, origin}.
+counts, notes, refusals}; a difference is {subject, field, before, after, side, what,
+reasons, origin}.
 
 Exit status: 0 no difference; 1 the engine went away or didn't answer; 2 a difference;
 3 refused, as plan is.`,
@@ -93,7 +96,7 @@ func (a *app) drift(ctx context.Context, onlyReality bool) error {
 		r := v.plan.Record()
 		a.printJSON(driftReport{formatVersion, r.Project, r.Endpoint, r.Engine, found, countDrift(found), r.Notes, r.Refusals})
 	} else {
-		a.printDrift(found)
+		a.printDrift(v.plan, found)
 	}
 	switch {
 	case len(bars) > 0:
@@ -194,11 +197,7 @@ func countDrift(all []difference) driftCounts {
 	return c
 }
 
-func (a *app) printDrift(found []difference) {
-	if len(found) == 0 {
-		a.out.WriteString("No drift: reality is what the files say.\n")
-		return
-	}
+func (a *app) printDrift(plan *reconcile.Plan, found []difference) {
 	colours := a.outColours()
 	subject := ""
 	for _, d := range found {
@@ -208,9 +207,31 @@ func (a *app) printDrift(found []difference) {
 		}
 		a.out.WriteString(d.line(colours) + "\n")
 	}
-	c := countDrift(found)
-	fmt.Fprintf(a.out, "\nDrift: %s; %d in reality, %d in the files, %d either.\n",
-		count(len(found), "difference", "differences"), c.Reality, c.Files, c.Either)
+	if len(found) > 0 {
+		a.out.WriteString("\n")
+	}
+	notes := reconcile.Plan{Notes: plan.Notes}
+	a.out.WriteString(colours.plan(strings.TrimSuffix(notes.String(), notes.Summary()+"\n")))
+	a.out.WriteString(concluded(plan, found) + "\n")
+}
+
+// concluded is drift's last line. What wasn't compared isn't called the same.
+func concluded(plan *reconcile.Plan, found []difference) string {
+	partly := len(barred(plan, false)) > 0 || slices.ContainsFunc(plan.Notes, func(n reconcile.Notice) bool {
+		return n.Kind == "unchecked" || n.Kind == "uncompared"
+	})
+	switch c := countDrift(found); {
+	case len(found) > 0:
+		text := fmt.Sprintf("Drift: %s; %d in reality, %d in the files, %d either.",
+			count(len(found), "difference", "differences"), c.Reality, c.Files, c.Either)
+		if partly {
+			text += " What couldn't be compared may differ too."
+		}
+		return text
+	case partly:
+		return "No drift in what could be compared; the rest may differ."
+	}
+	return "No drift: reality is what the files say."
 }
 
 func (d difference) line(colours colours) string {

@@ -178,17 +178,28 @@ func (e *Engine) check(ctx context.Context, o OpenOptions) error {
 	}
 	// Or the client would ask once more before its first request.
 	e.docker.NegotiateAPIVersionPing(ping)
+	// Both take the engine some time: it asks its parts.
+	type answer struct {
+		info system.Info
+		err  error
+	}
+	told := make(chan answer, 1)
+	go func() {
+		info, err := e.docker.Info(ctx)
+		told <- answer{info, err}
+	}()
 	version, err := e.docker.ServerVersion(ctx)
+	asked := <-told
 	if err != nil {
 		return e.noEngine(ctx, err)
 	}
 	if err := checkVersion(e.endpoint, version); err != nil {
 		return err
 	}
-	info, err := e.docker.Info(ctx)
-	if err != nil {
-		return e.noEngine(ctx, err)
+	if asked.err != nil {
+		return e.noEngine(ctx, asked.err)
 	}
+	info := asked.info
 	rootless := isRootless(info)
 	if !rootless && !o.AllowRootful {
 		return refuse(CauseRootful, e.endpoint, nil, reconcile.Refusal{

@@ -19,8 +19,20 @@ func (w *world) makeRoom(holder *ObservedContainer, gone string) {
 // one that gives it up has. Where that one waits for the first in turn, as when two
 // spaces change ports, it goes before its successor is made.
 func (w *world) takeTurns() {
+	if len(w.plan.Items) == 0 {
+		return
+	}
+	var holders []string
+	for _, name := range sortedKeys(w.containers) {
+		if takesRoom(w.containers[name].Container) {
+			holders = append(holders, name)
+		}
+	}
 	for _, taker := range w.wantSpaces {
-		for _, name := range sortedKeys(w.containers) {
+		if !takesRoom(taker.Container) {
+			continue
+		}
+		for _, name := range holders {
 			giver := w.containers[name]
 			if name == taker.Container.Name {
 				continue
@@ -33,6 +45,16 @@ func (w *world) takeTurns() {
 			}
 		}
 	}
+}
+
+// takesRoom tells whether a container asks for a port of the host or an address.
+func takesRoom(c Container) bool {
+	for _, e := range c.Networks {
+		if e.Address != "" {
+			return true
+		}
+	}
+	return len(c.Publish) > 0
 }
 
 // takeTurn lets one item need the other that makes room for it; either may be none.

@@ -302,8 +302,11 @@ func (w *world) observedFields(got *ObservedContainer, a applied) []Field {
 }
 
 func filledIn(f Field, a applied) bool {
+	if !f.EngineFilled {
+		return false // most are, and a digest has its price
+	}
 	_, same := a.asked(f.Path, f.Value)
-	return f.EngineFilled && (same || !a.readable())
+	return same || !a.readable()
 }
 
 // hostChanges are differences between a running container and the host's files: a file

@@ -5,7 +5,9 @@ package places
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -25,28 +27,15 @@ func TestRootfulPhantom(t *testing.T)  { testPhantom(t, newWorkbench(t, rootfulL
 // its configuration says that it is there. It is told as a difference, and a disconnect
 // and a connect put it there.
 func testPhantom(t *testing.T, w *workbench) {
-	ctx := t.Context()
+	subnet := w.subnet(0)
 	n := reconcile.Network{
-		Name: w.name("narrow"), Driver: "bridge", Internal: true, Subnet: "10.231.9.0/24",
+		Name: w.name("narrow"), Driver: "bridge", Internal: true, Subnet: subnet + "0/24",
 		Labels: w.labels(reconcile.KindNetwork), Options: map[string]string{},
 	}
 	w.do(t, w.applier(), reconcile.CreateNetwork{Network: n})
 	other := w.network(t, "wide")
-	holder := w.asked("holder", n.Name)
-	holder.Networks[n.Name] = reconcile.Endpoint{Address: "10.231.9.5"}
-	w.space(t, holder)
 	c := w.asked("phantom", other)
 	id := w.space(t, c)
-	lose := func(name string) {
-		t.Helper()
-		err := w.docker.NetworkConnect(ctx, n.Name, name, endpointSettings(reconcile.Endpoint{Address: "10.231.9.5"}))
-		if err == nil {
-			t.Fatal("two containers have one address")
-		}
-		if e := w.get(t, name).NetworkSettings.Networks[n.Name]; e == nil || e.EndpointID != "" {
-			t.Skipf("this engine leaves %+v, and so nothing to tell", e)
-		}
-	}
 	path := `network["` + n.Name + `"].EndpointID`
 	told := func() bool {
 		t.Helper()
@@ -58,15 +47,15 @@ func testPhantom(t *testing.T, w *workbench) {
 		t.Fatal("it isn't there")
 		return false
 	}
-	lose(c.Name)
+	w.lose(t, c.Name, n.Name, subnet+"5")
 	if !told() {
 		t.Error("a place that isn't there is no difference")
 	}
 	a := w.applier()
 	w.do(t, a, reconcile.DisconnectSpace{Name: c.Name, Network: n.Name})
-	w.do(t, a, reconcile.ConnectSpace{Name: c.Name, Network: n.Name, Endpoint: reconcile.Endpoint{Address: "10.231.9.6", Aliases: []string{"nick"}}})
+	w.do(t, a, reconcile.ConnectSpace{Name: c.Name, Network: n.Name, Endpoint: reconcile.Endpoint{Address: subnet + "6", Aliases: []string{"nick"}}})
 	got := w.get(t, c.Name).NetworkSettings.Networks[n.Name]
-	if got == nil || got.EndpointID == "" || got.IPAddress != "10.231.9.6" || !slices.Contains(got.Aliases, "nick") || told() {
+	if got == nil || got.EndpointID == "" || got.IPAddress != subnet+"6" || !slices.Contains(got.Aliases, "nick") || told() {
 		t.Errorf("endpoint %+v", got)
 	}
 	w.do(t, a, reconcile.DisconnectSpace{Name: c.Name, Network: n.Name})
@@ -76,13 +65,13 @@ func testPhantom(t *testing.T, w *workbench) {
 
 	// A stranger that isn't there isn't a member.
 	w.stranger(t, w.name("lost"), &container.HostConfig{})
-	lose(w.name("lost"))
+	w.lose(t, w.name("lost"), n.Name, subnet+"5")
 	for _, seen := range w.lab.inspect().Networks {
 		if slices.ContainsFunc(seen.Members, func(m reconcile.Member) bool { return !m.Ours }) {
 			t.Errorf("members %v", seen.Members)
 		}
 	}
-	w.drop(t, c.Name, holder.Name, w.name("lost"))
+	w.drop(t, c.Name, w.name("lost"))
 }
 
 func TestRootlessSharedNamespace(t *testing.T) {
@@ -219,4 +208,113 @@ func (w *workbench) id(t *testing.T, name string) string {
 		t.Fatalf("%d networks are called %s", len(ids), name)
 	}
 	return ids[0]
+}
+
+func TestRootlessNetworksConverge(t *testing.T) {
+	testNetworksConverge(t, newWorkbench(t, rootlessLab(t)))
+}
+
+func TestRootfulNetworksConverge(t *testing.T) {
+	testNetworksConverge(t, newWorkbench(t, rootfulLab(t)))
+}
+
+// testNetworksConverge lets plans and applies set right what happens to networks behind
+// a project's back.
+func testNetworksConverge(t *testing.T, w *workbench) {
+	ctx := t.Context()
+	c := &crasher{workbench: w, project: w.project + "x"}
+	cfg := c.config("1")
+	cfg.Networks[0].Subnet = w.subnet(1) + "0/24"
+	cfg.Spaces[0].Networks[0].Address = w.subnet(1) + "5"
+	c.converge(t, cfg)
+	web, a := c.project+"-web", c.project+"-a"
+	query := Query{Project: c.project, Store: c.store}
+
+	t.Run("a lost place", func(t *testing.T) {
+		w.lose(t, web, a, w.subnet(1)+"5")
+		c.converge(t, cfg)
+		if e := w.get(t, web).NetworkSettings.Networks[a]; e.EndpointID == "" || e.IPAddress != w.subnet(1)+"5" {
+			t.Errorf("endpoint %+v", e)
+		}
+	})
+	t.Run("a lost place on a network that is remade", func(t *testing.T) {
+		w.lose(t, web, a, w.subnet(1)+"5")
+		cfg.Networks[0].Subnet, cfg.Spaces[0].Networks[0].Address = w.subnet(2)+"0/24", w.subnet(2)+"5"
+		c.converge(t, cfg)
+		if e := w.get(t, web).NetworkSettings.Networks[a]; e.EndpointID == "" || e.IPAddress != w.subnet(2)+"5" {
+			t.Errorf("endpoint %+v", e)
+		}
+	})
+	t.Run("a lost place that nothing asks for", func(t *testing.T) {
+		id := w.get(t, web).ID
+		other, err := w.docker.NetworkCreate(ctx, w.name("strangers"), network.CreateOptions{
+			IPAM: &network.IPAM{Config: []network.IPAMConfig{{Subnet: w.subnet(3) + "0/24"}}},
+		})
+		must(t, err)
+		w.lose(t, web, w.name("strangers"), w.subnet(3)+"5")
+		c.converge(t, cfg)
+		if got := w.get(t, web); got.ID == id || got.isOn(w.name("strangers")) {
+			t.Errorf("networks %v", got.NetworkSettings.Networks)
+		}
+		must(t, w.docker.NetworkRemove(ctx, other.ID))
+	})
+	t.Run("a stranger in its namespace", func(t *testing.T) {
+		w.stranger(t, w.name("lodger"), &container.HostConfig{NetworkMode: container.NetworkMode("container:" + web)})
+		if p := c.plan(t, cfg); len(p.Items) != 1 || !strings.Contains(p.String(), "shared by "+w.name("lodger")) {
+			t.Errorf("the plan is %s", p)
+		}
+		c.converge(t, cfg)
+		w.drop(t, w.name("lodger"))
+	})
+	t.Run("networks of one name", func(t *testing.T) {
+		theirs := w.twin(t, a, nil)
+		refused := func() {
+			t.Helper()
+			if p := c.plan(t, cfg); len(p.Refusals) != 1 || p.Refusals[0].Code != reconcile.CodeNameTaken {
+				t.Errorf("the plan is %s", p)
+			}
+		}
+		refused()
+		must(t, w.docker.NetworkRemove(ctx, theirs))
+		c.converge(t, cfg)
+		labels := map[string]string{reconcile.LabelProject: c.project, reconcile.LabelStore: c.store}
+		w.twin(t, a, labels)
+		refused()
+		theirs = w.twin(t, a, nil)
+		c.converge(t, nil)
+		if left, err := w.Observer().Inspect(ctx, query); err != nil || len(left.Networks)+len(left.Containers) != 0 {
+			t.Errorf("left are %v, %v, %v", left.Networks, left.Containers, err)
+		}
+		if left := w.named(t, a); !slices.Equal(left, []string{theirs}) {
+			t.Errorf("left of the name are %v", left)
+		}
+	})
+	c.converge(t, nil)
+}
+
+// lose makes the engine fail to put a running container on a network, where it may be
+// now: somebody else has the address that it is to have.
+func (w *workbench) lose(t *testing.T, name, on, address string) {
+	t.Helper()
+	ctx := t.Context()
+	if w.get(t, name).isOn(on) {
+		must(t, w.docker.NetworkDisconnect(ctx, on, name, false))
+	}
+	thief := w.stranger(t, w.name("thief"), &container.HostConfig{})
+	must(t, w.docker.NetworkConnect(ctx, on, thief, endpointSettings(reconcile.Endpoint{Address: address})))
+	if err := w.docker.NetworkConnect(ctx, on, name, endpointSettings(reconcile.Endpoint{Address: address, Aliases: []string{"web"}})); err == nil {
+		t.Fatal("two containers have one address")
+	}
+	w.drop(t, w.name("thief"))
+	if e := w.get(t, name).NetworkSettings.Networks[on]; e == nil || e.EndpointID != "" {
+		t.Skipf("this engine leaves %+v, and so nothing to tell", e)
+	}
+}
+
+// subnet is the beginning of addresses that other tests are unlikely to use at the same
+// time.
+func (w *workbench) subnet(i int) string {
+	random, err := hex.DecodeString(strings.TrimPrefix(w.project, "obs"))
+	w.must(err)
+	return fmt.Sprintf("10.%d.%d.", 100+int(random[0])%100, 4*(int(random[1])%64)+i)
 }

@@ -365,10 +365,12 @@ func (w *world) makeNetworks() {
 			}
 		}
 	}
-	// Every endpoint leaves before the network goes.
+	// Every endpoint leaves before the network goes: what each container says of itself
+	// counts, since one that is configured and not there is no member.
 	for _, name := range sortedKeys(w.detach) {
-		for _, m := range w.networks[name].Members {
-			if c, ours := w.containers[m.Name]; ours && !w.leaves(c) {
+		for _, container := range sortedKeys(w.containers) {
+			c := w.containers[container]
+			if _, on := c.Networks[name]; on && !w.leaves(c) {
 				w.disconnect(c, name, w.networkSubject(name)+" is removed")
 			}
 		}

@@ -202,7 +202,9 @@ func disturb(r *rand.Rand, m *model) {
 			}
 			for _, n := range append(sortedKeys(c.Networks), "not-ours") {
 				if n != noNetwork && r.IntN(2) == 0 {
-					c.Networks[n] = Endpoint{Address: c.Networks[n].Address, Excess: []Field{{Path: NoEndpoint, Value: "none"}}}
+					lost := Endpoint{Address: c.Networks[n].Address, Excess: []Field{{Path: NoEndpoint, Value: "none"}}}
+					m.disconnect(c.Name, n)
+					c.Networks[n] = lost
 				}
 			}
 		}

@@ -132,7 +132,7 @@ func diagFileUnreadable(name string, err error) *hcl.Diagnostic {
 
 func diagFileNotRegular(name string) *hcl.Diagnostic {
 	return problem("file-not-regular", "Not a regular file", place{},
-		fmt.Sprintf("%s is a pipe, a socket or a device. Every .hcl file of the folder is read; rename it or move it away.", name))
+		fmt.Sprintf("%s is a pipe, a socket or a device. A folder's .hcl files and its auto.spacesvars are read; rename it or move it away.", name))
 }
 
 func diagFileTooLarge(name string) *hcl.Diagnostic {
@@ -143,6 +143,17 @@ func diagFileTooLarge(name string) *hcl.Diagnostic {
 func diagTooDeep(r hcl.Range) *hcl.Diagnostic {
 	return problem("too-deep", "Nested too deeply", at(r),
 		fmt.Sprintf("Here brackets and operators are nested more than %d deep. Take parts of the expression out into locals.", maxNesting))
+}
+
+func diagLabelTemplate(block string, where place) *hcl.Diagnostic {
+	write := "Write the name out."
+	if block == "allow" {
+		write = "Entries that are computed stand in an allow_each block: to = [\"${…}:443\"]."
+	} else if k := kindNamed(block); k != nil && k.forEach {
+		write = "Write the name out, or, for several blocks, use for_each, whose keys become part of their names."
+	}
+	return problem("label-template", "Template in a block's label", where,
+		"What a block is called is text as it stands, and nothing in it is computed. "+write)
 }
 
 func diagNumberTooLong(r hcl.Range) *hcl.Diagnostic {

@@ -203,8 +203,8 @@ The configuration's folder can't be listed: open .: permission denied.
 # pipe
 Error: Not a regular file
 
-a.hcl is a pipe, a socket or a device. Every .hcl file of the folder is read; rename it or move it
-away.
+a.hcl is a pipe, a socket or a device. A folder's .hcl files and its auto.spacesvars are read;
+rename it or move it away.
 # unreadable
 Error: File can't be read
 

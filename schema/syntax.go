@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"path"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -35,7 +36,24 @@ func parseSource(src []byte, name string) (*hclsyntax.Body, hcl.Diagnostics) {
 		return nil, hcl.Diagnostics{diag}
 	}
 	file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+	for i, d := range diags {
+		diags[i] = explainSyntax(src, d)
+	}
 	return file.Body.(*hclsyntax.Body), diags
+}
+
+// explainSyntax replaces what HCL says of a template in a label: that it is to be
+// escaped, which is never what was meant.
+func explainSyntax(src []byte, diag *hcl.Diagnostic) *hcl.Diagnostic {
+	if !strings.HasPrefix(diag.Detail, "Template sequences are not allowed") || diag.Subject == nil || diag.Context == nil {
+		return diag
+	}
+	before := src[:diag.Context.Start.Byte]
+	words := strings.Fields(string(before[bytes.LastIndexByte(before, '\n')+1:]))
+	if len(words) == 0 {
+		return diag
+	}
+	return diagLabelTemplate(words[0], at(*diag.Subject).within(*diag.Context))
 }
 
 // withoutDetails are the parser's messages about a file of variables without what they

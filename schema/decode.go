@@ -74,7 +74,7 @@ func (l *loader) decodeProject() {
 	if l.project != nil {
 		l.config.ProjectOrigin = originOf(l.project.SrcRange)
 		if name, ok := r.str("project"); r.need("project", ok) {
-			if !validName(name) || len(name) > maxName {
+			if !ValidProject(name) {
 				l.report(diagInvalidProject(name, r.place("project")))
 			} else {
 				l.config.Project = name

@@ -34,6 +34,9 @@ const maxName = 63
 
 func validName(s string) bool { return nameRE.MatchString(s) }
 
+// ValidProject reports whether a project can be called so.
+func ValidProject(s string) bool { return validName(s) && len(s) <= maxName }
+
 // maxQuantity bounds the text of a size: big.Rat takes any length.
 const maxQuantity = 32
 

@@ -322,6 +322,10 @@ func TestAppliedFromElsewhere(t *testing.T) {
 
 func TestDestroyWithoutFiles(t *testing.T) {
 	w := newWorld(t)
+	for _, name := range []string{"Acme", "a_b", "-a", strings.Repeat("a", 64)} {
+		w.want(3, "destroy", "--project="+name, "--endpoint", fakeEndpoint)
+		says(t, w.err.String(), "can't be a project's name")
+	}
 	var opened places.OpenOptions
 	w.env.Open = func(_ context.Context, endpoint string, o places.OpenOptions) (Places, error) {
 		if endpoint != fakeEndpoint {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -82,8 +81,8 @@ func (a *app) doomed(f destroyFlags) (*project, error) {
 			"A project without its files is named by --project and --endpoint.")
 	case len(a.inputs.vars) > 0 || len(a.inputs.varFiles) > 0:
 		return nil, usage("Leave --var and --var-file out.", "With --project no files are read, so no variables are either.")
-	case !validProject(f.project):
-		return nil, usage("Write it as the files did: lower-case letters, digits and hyphens.", "%q can't be a project's name.", f.project)
+	case !schema.ValidProject(f.project):
+		return nil, usage("Write it as the files did: lower-case letters, digits and hyphens, 63 at most.", "%q can't be a project's name.", f.project)
 	}
 	host, err := a.env.Host()
 	if err != nil {
@@ -100,8 +99,4 @@ func (a *app) doomed(f destroyFlags) (*project, error) {
 			DataRoot: string(root), Store: root.Store(),
 		},
 	}, nil
-}
-
-func validProject(name string) bool {
-	return regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`).MatchString(name)
 }

@@ -34,7 +34,8 @@ With --json the report is {format_version, plan, result: {done, failed, skipped}
 
 Exit status: 0 done, or no changes; 1 failed, interrupted, declined, or another apply
 holds the lock; 3 refused, with nothing done: no terminal to ask, plan-stale,
-applied-from-elsewhere, and all that refuses a plan.`,
+applied-from-elsewhere, and all that refuses a plan; or a step was refused after
+others were done.`,
 		Example: `  spaces apply
   spaces apply --auto-approve --lock-timeout 1m
   spaces plan --out review.json && spaces apply review.json`,

@@ -201,8 +201,8 @@ func (a *Applier) removeNetwork(ctx context.Context, name string) error {
 	switch {
 	case err != nil:
 		return err
-	case len(found.ours) == 0 && len(found.others) == 0:
-		return nil
+	case len(found.ours) == 0:
+		return nil // whoever else has the name
 	}
 	if err := a.seen.check(networkKey(name), found.revision()); err != nil {
 		return err

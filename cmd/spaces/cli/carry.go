@@ -138,7 +138,7 @@ func (c *carry) locked(ctx context.Context, aborted <-chan struct{}, e Places, a
 		return c.refused(bars)
 	}
 	if p.folder != "" && (!nothing || c.takeOver) {
-		if err := c.recordSource(); err != nil {
+		if err := p.root.SetAppliedFrom(p.folder); err != nil {
 			return err
 		}
 	}
@@ -166,18 +166,6 @@ func (c *carry) again(ctx context.Context, e Places, approved *view) (*view, err
 		was, is = was.WithoutDigests(), is.WithoutDigests()
 	}
 	return v, stale(was.Moved(is), "it was approved")
-}
-
-// recordSource keeps which folder applies. Another folder's that is kept already stays,
-// so that a forgotten copy doesn't become the project's by an apply that destroys
-// nothing; taking over is said.
-func (c *carry) recordSource() error {
-	root, folder := c.project.root, c.project.folder
-	other, err := root.AppliedElsewhere(folder)
-	if err != nil || other != "" && !c.takeOver {
-		return err
-	}
-	return root.SetAppliedFrom(folder)
 }
 
 func stale(moved []string, since string) error {

@@ -248,7 +248,7 @@ func buildProgram(t *testing.T, dir, name string, cgo string) string {
 	cmd := exec.Command("go", "build", "-o", out, out+".go")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo, "GOFLAGS=")
 	if output, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("cannot build a program: %v: %s", err, output)
+		t.Fatalf("cannot build a program: %v: %s", err, output)
 	}
 	return out
 }

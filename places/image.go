@@ -69,22 +69,10 @@ func (a *Applier) checkImage(ctx context.Context, s reconcile.BuildImage, refere
 }
 
 func checkLabels(reference string, facts reconcile.ImageFacts, at schema.Origin) error {
-	var ours []string
-	for name := range facts.Labels {
-		if strings.HasPrefix(name, reconcile.LabelPrefix) && !strings.HasPrefix(name, reconcile.LabelImagePrefix) {
-			ours = append(ours, name)
-		}
+	if r := facts.LabelRefusal(reference, at); r != nil {
+		return r
 	}
-	if len(ours) == 0 {
-		return nil
-	}
-	slices.Sort(ours)
-	return &reconcile.Refusal{
-		Code:   reconcile.CodeImageLabels,
-		Text:   fmt.Sprintf("The image %s carries %s, which each of its containers would inherit.", reference, strings.Join(ours, ", ")),
-		Fix:    `Make the image without labels that begin with "spaces.".`,
-		Origin: at,
-	}
+	return nil
 }
 
 // buildContext has the engine's classic builder make an image. What the context holds is

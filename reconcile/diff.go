@@ -219,13 +219,8 @@ func (w *world) makeImages() {
 		} else {
 			w.makeImage(i, facts, exists)
 		}
-		if labels := facts.inheritedLabels(); len(labels) > 0 && w.imageItem[i.Reference] == "" {
-			w.refuse(Refusal{
-				Code:   CodeImageLabels,
-				Text:   fmt.Sprintf("The image %s carries %s, which each of its containers would inherit.", i.Reference, strings.Join(labels, ", ")),
-				Fix:    "Make the image without labels that begin with \"spaces.\".",
-				Origin: i.Origin,
-			})
+		if r := facts.LabelRefusal(i.Reference, i.Origin); r != nil && w.imageItem[i.Reference] == "" {
+			w.refuse(*r)
 		}
 	}
 }

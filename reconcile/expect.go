@@ -1,9 +1,12 @@
 package reconcile
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"spaces/schema"
 )
 
 // WithImage adds to a container what its image brings, as the engine itself does at
@@ -166,14 +169,22 @@ func (n Network) comparableTo(want Network) Network {
 	return n
 }
 
-// inheritedLabels are the labels of the program's own prefix that an image may not
-// carry, since each of its containers would.
-func (i ImageFacts) inheritedLabels() []string {
-	var out []string
+// LabelRefusal refuses an image that carries labels of the program's own prefix, since
+// each of its containers would inherit them; nil for one that doesn't.
+func (i ImageFacts) LabelRefusal(reference string, at schema.Origin) *Refusal {
+	var labels []string
 	for _, name := range sortedKeys(i.Labels) {
 		if strings.HasPrefix(name, LabelPrefix) && !strings.HasPrefix(name, LabelImagePrefix) {
-			out = append(out, name)
+			labels = append(labels, name)
 		}
 	}
-	return out
+	if len(labels) == 0 {
+		return nil
+	}
+	return &Refusal{
+		Code:   CodeImageLabels,
+		Text:   fmt.Sprintf("The image %s carries %s, which each of its containers would inherit.", reference, strings.Join(labels, ", ")),
+		Fix:    "Make the image without labels that begin with \"spaces.\".",
+		Origin: at,
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -46,6 +47,10 @@ type OpenOptions struct {
 	// AllowRootful accepts an engine that runs as root: someone accepted
 	// endpoint-not-rootless in the files, with a reason.
 	AllowRootful bool
+	// Ahead begins to list the engine's containers while the engine is still asked what it
+	// is: with hundreds, either takes it as long. The next Inspect, which should come at
+	// once, takes that list for its own.
+	Ahead bool
 	// timeout replaces probeTimeout in tests.
 	timeout time.Duration
 }
@@ -58,6 +63,7 @@ type Engine struct {
 	endpoint string
 	features reconcile.Engine
 	defaults defaults
+	ahead    atomic.Pointer[containerList] // nil without one, and when it was taken
 }
 
 // Open connects to the engine at an endpoint, "unix:///….sock", and checks what it is.
@@ -75,9 +81,9 @@ func Open(ctx context.Context, endpoint string, o OpenOptions) (*Engine, error) 
 	if limit == 0 {
 		limit = probeTimeout
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	probe, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if err := checkSocket(ctx, endpoint, path); err != nil {
+	if err := checkSocket(probe, endpoint, path); err != nil {
 		return nil, err
 	}
 	docker, err := dial(endpoint)
@@ -85,7 +91,18 @@ func Open(ctx context.Context, endpoint string, o OpenOptions) (*Engine, error) 
 		return nil, fmt.Errorf("cannot use endpoint %s: %w", endpoint, err)
 	}
 	e := &Engine{docker: docker, reads: newReadClient(path), endpoint: endpoint}
-	if err := e.check(ctx, o); err != nil {
+	ping, err := docker.Ping(probe)
+	if err == nil {
+		// Or the client would ask once more before its first request.
+		docker.NegotiateAPIVersionPing(ping)
+		if o.Ahead {
+			e.ahead.Store(startList(ctx, engineReader{e.docker, e.reads}))
+		}
+		err = e.check(probe, o)
+	} else {
+		err = e.noEngine(probe, err)
+	}
+	if err != nil {
 		_ = e.Close()
 		return nil, err
 	}
@@ -97,6 +114,9 @@ func (e *Engine) Features() reconcile.Engine { return e.features }
 
 // Close lets go of idle connections. The engine stays usable.
 func (e *Engine) Close() error {
+	if list := e.ahead.Swap(nil); list != nil {
+		list.cancel()
+	}
 	e.reads.CloseIdleConnections()
 	return e.docker.Close()
 }
@@ -172,12 +192,6 @@ func checkSocket(ctx context.Context, endpoint, path string) error {
 
 // check asks the engine what it is and fills in what it can do.
 func (e *Engine) check(ctx context.Context, o OpenOptions) error {
-	ping, err := e.docker.Ping(ctx)
-	if err != nil {
-		return e.noEngine(ctx, err)
-	}
-	// Or the client would ask once more before its first request.
-	e.docker.NegotiateAPIVersionPing(ping)
 	// Both take the engine some time: it asks its parts.
 	type answer struct {
 		info system.Info

@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+
+	json "github.com/go-json-experiment/json/v1"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -32,13 +34,17 @@ type Observer struct {
 	engine   reader
 	features reconcile.Engine
 	defaults defaults
+	ahead    *atomic.Pointer[containerList]
 	// proc is where processes are looked at, "/proc" but for tests.
 	proc string
 }
 
 // Observer returns what may read the engine and do no more.
 func (e *Engine) Observer() *Observer {
-	return &Observer{engine: engineReader{e.docker, e.reads}, features: e.features, defaults: e.defaults, proc: "/proc"}
+	return &Observer{
+		engine: engineReader{e.docker, e.reads}, features: e.features, defaults: e.defaults,
+		ahead: &e.ahead, proc: "/proc",
+	}
 }
 
 // Query is what to look at.

@@ -3,11 +3,12 @@ package places
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+
+	json "github.com/go-json-experiment/json/v1"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -74,8 +75,8 @@ func (o *Observer) list(ctx context.Context) (listing, error) {
 	defer cancel()
 	var l listing
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		if err := o.listContainers(ctx, &l); err != nil {
+	group.Go(func() (err error) {
+		if l.containers, err = o.containers(ctx); err != nil {
 			return fmt.Errorf("containers: %w", err)
 		}
 		return nil
@@ -114,27 +115,65 @@ type summary struct {
 	}
 }
 
+// containerList is a list that is being read.
+type containerList struct {
+	cancel     context.CancelFunc
+	done       chan struct{} // closed when the rest is there
+	containers []listed
+	err        error
+}
+
+func startList(ctx context.Context, engine reader) *containerList {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	l := &containerList{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer cancel()
+		defer close(l.done)
+		l.containers, l.err = listContainers(ctx, engine)
+	}()
+	return l
+}
+
+// containers are all on the engine: those read ahead, or else as they are now.
+func (o *Observer) containers(ctx context.Context) ([]listed, error) {
+	if o.ahead != nil {
+		if ahead := o.ahead.Swap(nil); ahead != nil {
+			defer ahead.cancel()
+			select {
+			case <-ahead.done:
+				if ahead.err == nil {
+					return ahead.containers, nil
+				}
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+	}
+	return listContainers(ctx, o.engine)
+}
+
 // listContainers reads the list one by one, as it comes: whole, it may be larger than
 // all the rest of the program.
-func (o *Observer) listContainers(ctx context.Context, l *listing) error {
-	body, err := o.engine.get(ctx, "/containers/json", url.Values{"all": {"1"}})
+func listContainers(ctx context.Context, engine reader) ([]listed, error) {
+	body, err := engine.get(ctx, "/containers/json", url.Values{"all": {"1"}})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer body.Close() //nolint:errcheck // only read
 	list := json.NewDecoder(body)
 	if _, err := list.Token(); err != nil {
-		return err
+		return nil, err
 	}
+	var all []listed
 	for list.More() {
 		var s summary
 		if err := list.Decode(&s); err != nil {
-			return err
+			return nil, err
 		}
-		l.containers = append(l.containers, s.listed())
+		all = append(all, s.listed())
 	}
 	_, err = list.Token()
-	return err
+	return all, err
 }
 
 // summarised is what is kept of a container that the client listed.

@@ -79,8 +79,10 @@ func (w *world) accessNow() []Access {
 	var out []Access
 	for _, c := range w.actual.Containers {
 		if running(c.State) {
-			label, _ := parseApplied(w.host.Digest, c.Labels[LabelApplied])
-			c.Excess = slices.DeleteFunc(slices.Clone(c.Excess), func(f Field) bool { return filledIn(f, label) })
+			if slices.ContainsFunc(c.Excess, func(f Field) bool { return f.EngineFilled }) {
+				label, _ := parseApplied(w.host.Digest, c.Labels[LabelApplied])
+				c.Excess = slices.DeleteFunc(slices.Clone(c.Excess), func(f Field) bool { return filledIn(f, label) })
+			}
 			c.Networks = present(c.Networks)
 			out = append(out, w.containerAccess(w.subject(c), c.Container, w.isNetwork, nil)...)
 			out = append(out, w.reachedBy(w.subject(c), c.Container)...)
@@ -340,10 +342,8 @@ func (w *world) subject(c ObservedContainer) string {
 			name = base // what a replacement that was cut short left
 		}
 	}
-	for _, s := range w.desired.Spaces {
-		if s.Container.Name == name {
-			return s.Address.String()
-		}
+	if address, asked := w.addresses[name]; asked {
+		return address
 	}
 	a := schema.Address{Name: c.Labels[LabelName], Key: c.Labels[LabelKey]}
 	switch name {

@@ -54,15 +54,11 @@ func valueDigest(d Digester, path, value string) string {
 
 func mac(d Digester, body string) string { return d.Digest("applied", body)[:macDigits] }
 
-// applied is a label taken apart.
+// applied is a label that was found good. Its entries stay as they are: of most
+// containers, few are asked for or none.
 type applied struct {
-	digest Digester
-	fields map[string]appliedField // by path digest
-}
-
-type appliedField struct {
-	value     string
-	sensitive bool
+	digest  Digester
+	entries string
 }
 
 // appliedState says what a label is worth.
@@ -92,15 +88,27 @@ func parseApplied(d Digester, label string) (applied, appliedState) {
 	if parts[3] != mac(d, body) {
 		return applied{}, appliedForged
 	}
-	a := applied{digest: d, fields: map[string]appliedField{}}
 	for entry := range strings.FieldsSeq(body) {
-		entry, sensitive := strings.CutSuffix(entry, "!")
-		if len(entry) != pathDigits+valueDigits {
+		if len(strings.TrimSuffix(entry, "!")) != pathDigits+valueDigits {
 			return applied{}, appliedForged
 		}
-		a.fields[entry[:pathDigits]] = appliedField{entry[pathDigits:], sensitive}
 	}
-	return a, appliedReadable
+	return applied{digest: d, entries: body}, appliedReadable
+}
+
+// entry is what the label says of a field.
+func (a applied) entry(path string) (value string, sensitive, known bool) {
+	if !a.readable() {
+		return "", false, false
+	}
+	field := pathDigest(a.digest, path)
+	for entry := range strings.FieldsSeq(a.entries) {
+		if value, known := strings.CutPrefix(entry, field); known {
+			value, sensitive := strings.CutSuffix(value, "!")
+			return value, sensitive, true
+		}
+	}
+	return "", false, false
 }
 
 // readable is false for the zero value: nothing is known of what was asked.
@@ -108,16 +116,14 @@ func (a applied) readable() bool { return a.digest != nil }
 
 // asked tells whether a field was asked for at create, and whether with this value.
 func (a applied) asked(path, value string) (known, same bool) {
-	if !a.readable() {
-		return false, false
-	}
-	f, known := a.fields[pathDigest(a.digest, path)]
-	return known, known && f.value == valueDigest(a.digest, path, value)
+	asked, _, known := a.entry(path)
+	return known, known && asked == valueDigest(a.digest, path, value)
 }
 
 // sensitive tells whether a field was asked for with a sensitive value.
 func (a applied) sensitive(path string) bool {
-	return a.readable() && a.fields[pathDigest(a.digest, path)].sensitive
+	_, sensitive, _ := a.entry(path)
+	return sensitive
 }
 
 // side tells which side of a difference moved since the container was made. A field

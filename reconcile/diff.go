@@ -79,6 +79,8 @@ type world struct {
 	ready map[string]string
 	// members are the addresses of the spaces that are to be on a network, sorted.
 	members map[string][]string
+	// addresses are those of the files' spaces, by container name.
+	addresses map[string]string
 	// untouched are containers that go on as they are: the host's own.
 	untouched map[string]bool
 	refused   map[string]bool
@@ -110,9 +112,13 @@ func newWorld(d Desired, h HostFacts, a Actual, o Options) *world {
 		discarded:    map[string][]string{},
 		ready:        map[string]string{},
 		members:      map[string][]string{},
+		addresses:    make(map[string]string, len(d.Spaces)),
 		untouched:    map[string]bool{},
 		refused:      map[string]bool{},
 		plan:         Plan{Project: d.Project, Endpoint: d.Endpoint, Engine: a.Engine.Name},
+	}
+	for _, s := range d.Spaces {
+		w.addresses[s.Container.Name] = s.Address.String()
 	}
 	for i := range a.Containers {
 		w.containers[a.Containers[i].Name] = &a.Containers[i]

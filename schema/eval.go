@@ -121,7 +121,7 @@ func (l *loader) forEach(d *decl) (map[string]cty.Value, bool) {
 	where := at(attr.Expr.Range()).within(attr.SrcRange)
 	v := l.eval(attr.Expr, nil)
 	switch {
-	case v.IsMarked() || keysMarked(v):
+	case v.IsMarked(): // a set has its elements' marks, as a map its keys'
 		l.report(diagForEachSensitive(where))
 		return nil, false
 	case !v.IsKnown():
@@ -155,14 +155,6 @@ func (l *loader) forEach(d *decl) (map[string]cty.Value, bool) {
 		elements[key.AsString()] = val
 	}
 	return elements, good
-}
-
-// keysMarked reports whether a map's keys are sensitive, which cty keeps on the map.
-func keysMarked(v cty.Value) bool {
-	if !v.IsKnown() || v.IsNull() || !v.Type().IsSetType() {
-		return false
-	}
-	return v.ContainsMarked()
 }
 
 // eval computes an expression, for one instance or none. What goes wrong is reported

@@ -39,8 +39,11 @@ func deeper(v cty.Value, levels int) bool {
 	if !v.CanIterateElements() || v.IsNull() {
 		return false
 	}
-	if levels == 0 {
+	switch ty := v.Type(); {
+	case levels == 0:
 		return true
+	case ty.IsCollectionType() && ty.ElementType().IsPrimitiveType():
+		return false // and reading a set's elements puts them in order first
 	}
 	for it := v.ElementIterator(); it.Next(); {
 		if _, element := it.Element(); deeper(element, levels-1) {

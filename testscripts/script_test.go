@@ -27,6 +27,7 @@ var (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"spaces": func() { os.Exit(cli.Main(cli.System())) },
+		bareName: bare,
 	})
 }
 

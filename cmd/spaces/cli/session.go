@@ -86,7 +86,7 @@ func (a *app) open(ctx context.Context, p *project) (Places, error) {
 	if p.desired.Mode != schema.ModeContainerized {
 		return nil, nil
 	}
-	return a.env.Open(ctx, p.desired.Endpoint, places.OpenOptions{AllowRootful: p.rootful})
+	return a.env.Open(ctx, p.desired.Endpoint, places.OpenOptions{AllowRootful: p.rootful, Ahead: true})
 }
 
 // namesEngine refuses where the files name no engine: what an earlier version of them

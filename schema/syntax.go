@@ -104,18 +104,16 @@ func Snippet(src []byte, from, to int) string {
 }
 
 func linesOf(src []byte, from, to int) []byte {
-	var lines []byte
-	line := 1
-	for _, b := range src {
-		if line > to {
-			break
-		}
-		if line >= from {
-			lines = append(lines, b)
-		}
-		if b == '\n' {
-			line++
-		}
+	for range from - 1 {
+		_, src, _ = bytes.Cut(src, []byte{'\n'})
 	}
-	return lines
+	end := 0
+	for range to - max(from, 1) + 1 {
+		at := bytes.IndexByte(src[end:], '\n')
+		if at < 0 {
+			return src
+		}
+		end += at + 1
+	}
+	return src[:end]
 }

@@ -15,10 +15,10 @@ import (
 
 // wholeDiagnostics is how many diagnostics are written whole. Nobody reads hundreds at
 // once, and each costs hcl's writer a walk through its file, line by line.
-const wholeDiagnostics = 50
+const wholeDiagnostics = 100
 
 // WriteDiagnostics writes diagnostics as text with the lines they point to, wrapped
-// at width columns (0 for no wrapping); of more than fifty, the rest a line each. The
+// at width columns (0 for no wrapping); of more than a hundred, the rest a line each. The
 // files may come from anyone: what would steer a terminal is shown as question marks.
 func WriteDiagnostics(w io.Writer, sources map[string][]byte, diags hcl.Diagnostics, width uint, color bool) error {
 	files := map[string]*shownFile{}

@@ -205,13 +205,13 @@ func (e *Engine) check(ctx context.Context, o OpenOptions) error {
 	version, err := e.docker.ServerVersion(ctx)
 	asked := <-told
 	if err != nil {
-		return e.noEngine(ctx, err)
+		return e.unasked(ctx, err)
 	}
 	if err := checkVersion(e.endpoint, version); err != nil {
 		return err
 	}
 	if asked.err != nil {
-		return e.noEngine(ctx, asked.err)
+		return e.unasked(ctx, asked.err)
 	}
 	info := asked.info
 	rootless := isRootless(info)
@@ -451,6 +451,15 @@ func unanswered(ctx context.Context, endpoint string, err, otherwise error) erro
 // noEngine is why what took a connection and answered isn't an engine.
 func (e *Engine) noEngine(ctx context.Context, err error) error {
 	return unanswered(ctx, e.endpoint, err, refuse(CauseNotEngine, e.endpoint, err, notEngine(e.endpoint, plain(err))))
+}
+
+// unasked is why what answered as an engine at first doesn't say what it is. One that
+// can't just now may when it is asked again: that is no refusal.
+func (e *Engine) unasked(ctx context.Context, err error) error {
+	if cerrdefs.IsInternal(err) || cerrdefs.IsUnavailable(err) {
+		return fmt.Errorf("cannot ask the engine at %s what it is: %w", e.endpoint, err)
+	}
+	return e.noEngine(ctx, err)
 }
 
 // plain cuts an error down to a line for a reader: what answered may have sent a page.

@@ -193,6 +193,26 @@ func TestOpenTellsCausesApart(t *testing.T) {
 	}
 }
 
+// An engine that can't say what it is just now is no refusal: it may when asked again.
+func TestOpenEngineInTrouble(t *testing.T) {
+	for _, path := range []string{"/info", "/version"} {
+		well := docker("28.0.0", "1.48", "name=rootless")
+		endpoint := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, path) {
+				w.WriteHeader(http.StatusInternalServerError)
+				fmt.Fprint(w, `{"message":"out of descriptors"}`)
+				return
+			}
+			well.ServeHTTP(w, r)
+		}))
+		_, err := Open(t.Context(), endpoint, OpenOptions{Ahead: true})
+		var refusal *reconcile.Refusal
+		if err == nil || errors.As(err, &refusal) || !strings.Contains(err.Error(), "out of descriptors") {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+}
+
 func TestOpenAllowsRootfulOnly(t *testing.T) {
 	rootful := docker("20.10.24+dfsg1", "1.41")
 	e, err := Open(t.Context(), serve(t, rootful), OpenOptions{AllowRootful: true})

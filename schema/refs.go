@@ -103,7 +103,7 @@ func (l *loader) resolve() {
 			l.resolveExpr(attr.Expr, false)
 		}
 	}
-	for _, block := range slices.Concat(l.installs, l.accepts) {
+	for _, block := range slices.Concat(l.installs, l.accepts, l.asserts) {
 		l.resolveBody(block.Body, false)
 	}
 	for _, local := range l.locals {

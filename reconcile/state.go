@@ -39,13 +39,14 @@ type Desired struct {
 
 	Accepts []schema.Accept
 	// Variables are the values that the files' variables were given.
-	Variables []schema.Variable
-	Images    []Image
-	Networks  []Network
-	Volumes   []Volume
-	Spaces    []Space
-	Roles     []schema.Role
-	Egresses  []schema.Egress
+	Variables  []schema.Variable
+	Images     []Image
+	Networks   []Network
+	Volumes    []Volume
+	Spaces     []Space
+	Roles      []schema.Role
+	Egresses   []schema.Egress
+	Assertions []schema.Assertion
 	// Grants by their address, for origins and for the host's rules.
 	Grants []schema.Grant
 }

@@ -1,0 +1,457 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"spaces/gatekeeper/policy"
+	"spaces/schema"
+)
+
+// Judgement is an assertion of the files and how it stands with all that they give.
+type Judgement struct {
+	Sentence string
+	Origin   schema.Origin
+	// Breaks are what breaks it; none where it holds.
+	Breaks []Break
+}
+
+// Holds tells whether nothing breaks it.
+func (j Judgement) Holds() bool { return len(j.Breaks) == 0 }
+
+// Break is one thing that an assertion rules out and the files give.
+type Break struct {
+	// Claim is the part of the assertion that is broken: `cannot "github.com:443"`.
+	Claim string
+	// Text says what is reached: "space.session reaches github.com:443 through space.core".
+	Text string
+	// Path leads from the space to it, by as few hops as can be.
+	Path []Hop
+	// Others are the addresses of other spaces that break the same claim alike.
+	Others []string
+	// Indirect is true where another space is on the path.
+	Indirect bool
+	Origin   schema.Origin // of the claim
+}
+
+// Hop is one step of a path.
+type Hop struct {
+	What   string // an address, or what stands in the block before
+	How    string // what there is to say of it; may be empty
+	Origin schema.Origin
+}
+
+// Judge says how each assertion stands with what the files ask for. It is pure: with the
+// facts of a host's files paths are compared by where they lead, without them by name.
+func Judge(d Desired, h HostFacts) []Judgement {
+	if len(d.Assertions) == 0 {
+		return nil
+	}
+	j := judge{newReachability(d, h), h}
+	out := make([]Judgement, len(d.Assertions))
+	found := make([]findings, len(d.Assertions))
+	claimed := make([][]claim, len(d.Assertions))
+	about := make([]map[int]*schema.Role, len(d.Assertions))
+	for i, a := range d.Assertions {
+		out[i] = Judgement{Sentence: a.Sentence, Origin: a.Origin}
+		claimed[i], about[i] = j.claims(a), j.about(a)
+		found[i] = findings{}
+	}
+	for start := range j.spaces {
+		var w *walk
+		for i, a := range d.Assertions {
+			role, is := about[i][start]
+			if !is {
+				continue
+			}
+			if w == nil {
+				w = j.walk(start)
+			}
+			for _, c := range claimed[i] {
+				j.find(found[i], c, w, role, a.Directly)
+			}
+		}
+	}
+	for i := range out {
+		out[i].Breaks = j.breaks(found[i], d.Assertions[i])
+	}
+	return out
+}
+
+type judge struct {
+	*reachability
+	host HostFacts
+}
+
+// about are the spaces that an assertion is about, each with the role that it is about
+// as, if it is named by one alone.
+func (j *judge) about(a schema.Assertion) map[int]*schema.Role {
+	out := map[int]*schema.Role{}
+	if a.Everyone {
+		for i := range j.spaces {
+			out[i] = nil
+		}
+		return out
+	}
+	for i := range j.roles {
+		if slices.Contains(a.From, j.roles[i].Address) {
+			if s, ok := j.spaceAt[j.roles[i].Space]; ok && out[s] == nil {
+				out[s] = &j.roles[i]
+			}
+		}
+	}
+	for _, addr := range a.From {
+		if s, ok := j.spaceAt[addr]; ok {
+			out[s] = nil
+		}
+	}
+	return out
+}
+
+// claim is one thing that an assertion says.
+type claim struct {
+	attribute string // "cannot"
+	value     string // as the files spell it; empty where each breach has its own
+	says      string // how a breach reads: "reaches github.com:443", for Sprintf with a value where there is none
+	// broken looks at a node, and returns what of it breaks the claim.
+	broken func(w *walk, n node) []breach
+}
+
+// breach is what breaks a claim at a node: the hops from there on, and what to call it.
+type breach struct {
+	value string
+	rest  []Hop
+}
+
+// here is a breach at the node itself.
+var here = []breach{{}}
+
+func (j *judge) claims(a schema.Assertion) []claim {
+	var out []claim
+	for _, p := range a.Cannot {
+		out = append(out, claim{"cannot", strconv.Quote(p.String()), "reaches " + p.String(), j.reaches(p)})
+	}
+	for _, addr := range a.CannotJoin {
+		network := node{nodeNetwork, j.networkOf[addr]}
+		out = append(out, claim{"cannot_join", addr.String(), "is on " + addr.String(), func(_ *walk, n node) []breach {
+			if n == network {
+				return here
+			}
+			return nil
+		}})
+	}
+	for _, addr := range a.CannotMeet {
+		out = append(out, claim{"cannot_meet", addr.String(), "meets " + addr.String(), j.meets(j.spaceAt[addr])})
+	}
+	for _, m := range a.CannotMount {
+		value := m.String()
+		if m.Path != "" {
+			value = strconv.Quote(m.Path)
+		}
+		out = append(out, claim{"cannot_mount", value, "is given " + m.String(), j.isGiven(m)})
+	}
+	for _, p := range a.CannotPublish {
+		value := p.String()
+		if p.Port == 0 {
+			value = strconv.Quote(value)
+		}
+		out = append(out, claim{"cannot_publish", value, publishes(p), j.publishes(p)})
+	}
+	if a.MayLoosen != nil {
+		out = append(out, claim{"may_loosen", "", "loosens %s", j.loosens(a.MayLoosen)})
+	}
+	if a.MayWrite != nil {
+		out = append(out, claim{"may_write", "", "may write %s", j.writes(a.MayWrite)})
+	}
+	return out
+}
+
+// reaches finds a list that lets through what a pattern is about, and a network that
+// lets everything through.
+func (j *judge) reaches(p policy.Pattern) func(*walk, node) []breach {
+	return func(_ *walk, n node) []breach {
+		switch n.kind {
+		case nodeNetwork:
+			if !j.networks[n.i].Internal {
+				return here
+			}
+		case nodeList:
+			for _, e := range j.lists[n.i].Entries {
+				if !p.Overlaps(e.Entry) {
+					continue
+				}
+				how := ""
+				if e.Entry.Wide() || p.Address && !e.Entry.Address {
+					how = e.Entry.Explain()
+				}
+				return []breach{{rest: []Hop{{"allow " + strconv.Quote(e.Entry.String()), how, e.Origin}}}}
+			}
+		}
+		return nil
+	}
+}
+
+// meets finds a space on a network, behind a socket on either side of it, or at the
+// other end of files that one of the two may write.
+func (j *judge) meets(other int) func(*walk, node) []breach {
+	is := j.spaces[other]
+	return func(w *walk, n node) []breach {
+		if other == w.start {
+			return nil
+		}
+		end := func(how string, before ...Hop) []breach {
+			return []breach{{rest: append(before, j.spaceHop(other, how))}}
+		}
+		switch n.kind {
+		case nodeSpace:
+			if n.i == other {
+				return here
+			}
+			if !slices.Contains(j.cores, n.i) {
+				return nil
+			}
+			for _, g := range j.held(other) {
+				if servedByCore(j.grants[g]) {
+					return end("which has it", j.grantHop(g, "which it serves"))
+				}
+			}
+		case nodeNetwork:
+			if _, on := is.Container.Networks[j.networks[n.i].Name]; on {
+				return end("which is on it too")
+			}
+		case nodeGrant:
+			g := j.grants[n.i]
+			if servedByCore(g) && is.Lifecycle == schema.LifecycleCore {
+				return end("which serves it")
+			}
+			for _, theirs := range j.shares[n.i] {
+				t := j.grants[theirs]
+				if t.Kind == schema.GrantSocket || !g.Writable && !t.Writable || !slices.Contains(j.holders[theirs], other) {
+					continue
+				}
+				if theirs == n.i {
+					return end("which has it too")
+				}
+				return end("which has that", j.grantHop(theirs, j.relation(n.i, theirs)))
+			}
+		}
+		return nil
+	}
+}
+
+// isGiven finds a grant that gives any of what a claim names.
+func (j *judge) isGiven(m schema.MountClaim) func(*walk, node) []breach {
+	grant, isGrant := j.grantAt[m.Grant]
+	var facts PathFacts
+	if isGrant {
+		facts = j.facts[grant]
+	} else {
+		facts = j.host.at(m.Path)
+	}
+	return func(_ *walk, n node) []breach {
+		switch {
+		case n.kind != nodeGrant || !overlap(j.facts[n.i], facts):
+			return nil
+		case isGrant && n.i == grant:
+			return here
+		case isGrant:
+			return []breach{{rest: []Hop{j.grantHop(grant, j.relation(n.i, grant))}}}
+		}
+		if how := relation(facts, j.facts[n.i]); facts.Resolved != j.facts[n.i].Resolved {
+			return []breach{{rest: []Hop{{What: m.Path, How: how}}}}
+		}
+		return here
+	}
+}
+
+func publishes(p schema.PortClaim) string {
+	switch {
+	case p.Any:
+		return "publishes a port"
+	case p.OffLoopback:
+		return "publishes a port off loopback"
+	}
+	return "publishes port " + strconv.Itoa(p.Port)
+}
+
+func (j *judge) publishes(p schema.PortClaim) func(*walk, node) []breach {
+	return func(_ *walk, n node) []breach {
+		if n.kind != nodeSpace {
+			return nil
+		}
+		s := j.spaces[n.i]
+		for _, port := range sortedKeys(s.Container.Publish) {
+			for binding := range strings.SplitSeq(s.Container.Publish[port], ",") {
+				if p.Any || p.OffLoopback && !loopback(binding) || p.Port != 0 && strings.HasSuffix(binding, ":"+strconv.Itoa(p.Port)) {
+					return []breach{{rest: []Hop{{"port " + port, "published on " + binding, originOf(s, key("publish", port))}}}}
+				}
+			}
+		}
+		return nil
+	}
+}
+
+func (j *judge) loosens(may []string) func(*walk, node) []breach {
+	return func(_ *walk, n node) []breach {
+		if n.kind != nodeSpace {
+			return nil
+		}
+		var out []breach
+		for _, l := range j.spaces[n.i].Loosen {
+			if !slices.Contains(may, l.Kind) {
+				kind := strconv.Quote(l.Kind)
+				out = append(out, breach{kind, []Hop{{"loosen " + kind, loosenedText(l), l.Origin}}})
+			}
+		}
+		return out
+	}
+}
+
+// loosenedText is what a loosening gives, as a list.
+func loosenedText(l schema.Loosening) string {
+	values := slices.Clone(l.Values)
+	for _, g := range l.Grants {
+		values = append(values, g.String())
+	}
+	return strings.Join(values, ", ")
+}
+
+func (j *judge) writes(may []schema.Address) func(*walk, node) []breach {
+	return func(_ *walk, n node) []breach {
+		if n.kind != nodeGrant || !j.grants[n.i].Writable || slices.Contains(may, j.grants[n.i].Address) {
+			return nil
+		}
+		return []breach{{value: j.grants[n.i].Address.String()}}
+	}
+}
+
+// finding is the shortest path to what breaks a claim, among those who do.
+type finding struct {
+	claim  claim
+	breach breach
+	path   []Hop
+	space  int
+	others []int
+	// through is the last other space on the path, if there is one.
+	through string
+}
+
+// findings are by claim and what breaks it.
+type findings map[[2]string]*finding
+
+// find looks for what breaks a claim in all that a space reaches.
+func (j *judge) find(found findings, c claim, w *walk, role *schema.Role, directly bool) {
+	type end struct {
+		node   node
+		breach breach
+		length int
+	}
+	nearest := map[string]end{}
+	for _, n := range w.order {
+		s := w.steps[j.number(n)]
+		if directly && !s.direct {
+			continue
+		}
+		for _, b := range c.broken(w, n) {
+			length := s.depth + len(b.rest)
+			if have, known := nearest[b.value]; !known || length < have.length {
+				nearest[b.value] = end{n, b, length}
+			}
+		}
+	}
+	for _, value := range sortedKeys(nearest) {
+		e := nearest[value]
+		path := append(j.path(w, e.node), e.breach.rest...)
+		if role != nil {
+			path[0].How = "which that runs"
+			path = slices.Insert(path, 0, Hop{role.Address.String(), "", role.Origin})
+		}
+		k := [2]string{c.attribute + " " + c.value, value}
+		f := found[k]
+		switch {
+		case f == nil:
+			found[k] = &finding{claim: c, breach: e.breach, path: path, space: w.start, through: j.through(w, e.node)}
+		case len(path) < len(f.path):
+			f.others = append(f.others, f.space)
+			f.breach, f.path, f.space, f.through = e.breach, path, w.start, j.through(w, e.node)
+		default:
+			f.others = append(f.others, w.start)
+		}
+	}
+}
+
+// through is the last other space on the path to a node, if there is one.
+func (j *judge) through(w *walk, n node) string {
+	for ; n != (node{nodeSpace, w.start}); n = w.steps[j.number(n)].from {
+		if n.kind == nodeSpace {
+			return j.spaces[n.i].Address.String()
+		}
+	}
+	return ""
+}
+
+// breaks words what was found, in the order of the claims.
+func (j *judge) breaks(found findings, a schema.Assertion) []Break {
+	keys := make([][2]string, 0, len(found))
+	for k := range found {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
+	var out []Break
+	for _, k := range keys {
+		f := found[k]
+		says, value := f.claim.says, f.claim.value
+		if value == "" {
+			says, value = fmt.Sprintf(says, f.breach.value), "doesn't name "+f.breach.value
+		}
+		b := Break{
+			Claim:    f.claim.attribute + " " + value,
+			Text:     j.spaces[f.space].Address.String() + " " + says,
+			Path:     f.path,
+			Indirect: f.through != "",
+			Origin:   a.At(f.claim.attribute),
+		}
+		if b.Indirect && !strings.HasSuffix(b.Text, " "+f.through) {
+			b.Text += " through " + f.through
+		}
+		for _, other := range f.others {
+			b.Others = append(b.Others, j.spaces[other].Address.String())
+		}
+		slices.Sort(b.Others)
+		out = append(out, b)
+	}
+	return out
+}
+
+// BrokenAssertions are one refusal for each break.
+func BrokenAssertions(judged []Judgement) []Refusal {
+	var out []Refusal
+	for _, a := range judged {
+		for _, b := range a.Breaks {
+			out = append(out, b.refusal(a.Sentence))
+		}
+	}
+	return out
+}
+
+// refusal spells a break with its path, a hop a line.
+func (b Break) refusal(sentence string) Refusal {
+	lines := []string{fmt.Sprintf("%q is broken: %s.", sentence, b.Text)}
+	for i, h := range b.Path {
+		arrow := ""
+		if i > 0 {
+			arrow = "→ "
+		}
+		lines = append(lines, "  "+arrow+h.String())
+	}
+	if len(b.Others) > 0 {
+		lines = append(lines, fmt.Sprintf("The same is so of %s.", several(b.Others)))
+	}
+	fix := "Take one of these hops out of the files, or change the assertion."
+	if b.Indirect {
+		fix += " With directly = true it is about what spaces are given themselves."
+	}
+	return Refusal{Code: CodeAssertionBroken, Text: strings.Join(lines, "\n"), Fix: fix, Origin: b.Origin}
+}

@@ -442,7 +442,7 @@ func (b Break) refusal(sentence string) Refusal {
 	for i, h := range b.Path {
 		arrow := ""
 		if i > 0 {
-			arrow = "→ "
+			arrow = "-> "
 		}
 		lines = append(lines, "  "+arrow+h.String())
 	}

@@ -59,15 +59,16 @@ func Judge(d Desired, h HostFacts) []Judgement {
 		claimed[i], about[i] = j.claims(a), j.about(a)
 		found[i] = findings{}
 	}
+	var w *walk
 	for start := range j.spaces {
-		var w *walk
+		walked := false
 		for i, a := range d.Assertions {
 			role, is := about[i][start]
 			if !is {
 				continue
 			}
-			if w == nil {
-				w = j.walk(start)
+			if !walked {
+				w, walked = j.walk(start), true
 			}
 			for _, c := range claimed[i] {
 				j.find(found[i], c, w, role, a.Directly)
@@ -114,15 +115,18 @@ func (j *judge) about(a schema.Assertion) map[int]*schema.Role {
 type claim struct {
 	attribute string // "cannot"
 	value     string // as the files spell it; empty where each breach has its own
-	says      string // how a breach reads: "reaches github.com:443", for Sprintf with a value where there is none
-	// broken looks at a node, and returns what of it breaks the claim.
-	broken func(w *walk, n node) []breach
+	says      string // how a breach reads: "reaches github.com:443", or with %s for the value
+	// except is a space that never breaks it, or -1.
+	except int
+	// breaches are all that break it, whoever reaches them.
+	breaches []breach
 }
 
 // breach is what breaks a claim at a node: the hops from there on, and what to call it.
 type breach struct {
 	value string
 	rest  []Hop
+	node  node
 }
 
 // here is a breach at the node itself.
@@ -130,48 +134,67 @@ var here = []breach{{}}
 
 func (j *judge) claims(a schema.Assertion) []claim {
 	var out []claim
+	add := func(attribute, value, says string, broken func(node) []breach) {
+		out = append(out, claim{attribute, value, says, -1, j.breaches(broken)})
+	}
 	for _, p := range a.Cannot {
-		out = append(out, claim{"cannot", strconv.Quote(p.String()), "reaches " + p.String(), j.reaches(p)})
+		add("cannot", strconv.Quote(p.String()), "reaches "+p.String(), j.reaches(p))
 	}
 	for _, addr := range a.CannotJoin {
 		network := node{nodeNetwork, j.networkOf[addr]}
-		out = append(out, claim{"cannot_join", addr.String(), "is on " + addr.String(), func(_ *walk, n node) []breach {
+		add("cannot_join", addr.String(), "is on "+addr.String(), func(n node) []breach {
 			if n == network {
 				return here
 			}
 			return nil
-		}})
+		})
 	}
 	for _, addr := range a.CannotMeet {
-		out = append(out, claim{"cannot_meet", addr.String(), "meets " + addr.String(), j.meets(j.spaceAt[addr])})
+		add("cannot_meet", addr.String(), "meets "+addr.String(), j.meets(j.spaceAt[addr]))
+		out[len(out)-1].except = j.spaceAt[addr]
 	}
 	for _, m := range a.CannotMount {
 		value := m.String()
 		if m.Path != "" {
 			value = strconv.Quote(m.Path)
 		}
-		out = append(out, claim{"cannot_mount", value, "is given " + m.String(), j.isGiven(m)})
+		add("cannot_mount", value, "is given "+m.String(), j.isGiven(m))
 	}
 	for _, p := range a.CannotPublish {
 		value := p.String()
 		if p.Port == 0 {
 			value = strconv.Quote(value)
 		}
-		out = append(out, claim{"cannot_publish", value, publishes(p), j.publishes(p)})
+		add("cannot_publish", value, publishes(p), j.publishes(p))
 	}
 	if a.MayLoosen != nil {
-		out = append(out, claim{"may_loosen", "", "loosens %s", j.loosens(a.MayLoosen)})
+		add("may_loosen", "", "loosens %s", j.loosens(a.MayLoosen))
 	}
 	if a.MayWrite != nil {
-		out = append(out, claim{"may_write", "", "may write %s", j.writes(a.MayWrite)})
+		add("may_write", "", "may write %s", j.writes(a.MayWrite))
+	}
+	return out
+}
+
+// breaches are what breaks a claim at every node, as it is told of one.
+func (j *judge) breaches(broken func(node) []breach) []breach {
+	var out []breach
+	for kind := range nodeKinds {
+		for i := range j.count(kind) {
+			n := node{kind, i}
+			for _, b := range broken(n) {
+				b.node = n
+				out = append(out, b)
+			}
+		}
 	}
 	return out
 }
 
 // reaches finds a list that lets through what a pattern is about, and a network that
 // lets everything through.
-func (j *judge) reaches(p policy.Pattern) func(*walk, node) []breach {
-	return func(_ *walk, n node) []breach {
+func (j *judge) reaches(p policy.Pattern) func(node) []breach {
+	return func(n node) []breach {
 		switch n.kind {
 		case nodeNetwork:
 			if !j.networks[n.i].Internal {
@@ -195,12 +218,9 @@ func (j *judge) reaches(p policy.Pattern) func(*walk, node) []breach {
 
 // meets finds a space on a network, behind a socket on either side of it, or at the
 // other end of files that one of the two may write.
-func (j *judge) meets(other int) func(*walk, node) []breach {
+func (j *judge) meets(other int) func(node) []breach {
 	is := j.spaces[other]
-	return func(w *walk, n node) []breach {
-		if other == w.start {
-			return nil
-		}
+	return func(n node) []breach {
 		end := func(how string, before ...Hop) []breach {
 			return []breach{{rest: append(before, j.spaceHop(other, how))}}
 		}
@@ -242,7 +262,7 @@ func (j *judge) meets(other int) func(*walk, node) []breach {
 }
 
 // isGiven finds a grant that gives any of what a claim names.
-func (j *judge) isGiven(m schema.MountClaim) func(*walk, node) []breach {
+func (j *judge) isGiven(m schema.MountClaim) func(node) []breach {
 	grant, isGrant := j.grantAt[m.Grant]
 	var facts PathFacts
 	if isGrant {
@@ -250,7 +270,7 @@ func (j *judge) isGiven(m schema.MountClaim) func(*walk, node) []breach {
 	} else {
 		facts = j.host.at(m.Path)
 	}
-	return func(_ *walk, n node) []breach {
+	return func(n node) []breach {
 		switch {
 		case n.kind != nodeGrant || !overlap(j.facts[n.i], facts):
 			return nil
@@ -276,8 +296,8 @@ func publishes(p schema.PortClaim) string {
 	return "publishes port " + strconv.Itoa(p.Port)
 }
 
-func (j *judge) publishes(p schema.PortClaim) func(*walk, node) []breach {
-	return func(_ *walk, n node) []breach {
+func (j *judge) publishes(p schema.PortClaim) func(node) []breach {
+	return func(n node) []breach {
 		if n.kind != nodeSpace {
 			return nil
 		}
@@ -293,8 +313,8 @@ func (j *judge) publishes(p schema.PortClaim) func(*walk, node) []breach {
 	}
 }
 
-func (j *judge) loosens(may []string) func(*walk, node) []breach {
-	return func(_ *walk, n node) []breach {
+func (j *judge) loosens(may []string) func(node) []breach {
+	return func(n node) []breach {
 		if n.kind != nodeSpace {
 			return nil
 		}
@@ -302,7 +322,7 @@ func (j *judge) loosens(may []string) func(*walk, node) []breach {
 		for _, l := range j.spaces[n.i].Loosen {
 			if !slices.Contains(may, l.Kind) {
 				kind := strconv.Quote(l.Kind)
-				out = append(out, breach{kind, []Hop{{"loosen " + kind, loosenedText(l), l.Origin}}})
+				out = append(out, breach{value: kind, rest: []Hop{{"loosen " + kind, loosenedText(l), l.Origin}}})
 			}
 		}
 		return out
@@ -318,8 +338,8 @@ func loosenedText(l schema.Loosening) string {
 	return strings.Join(values, ", ")
 }
 
-func (j *judge) writes(may []schema.Address) func(*walk, node) []breach {
-	return func(_ *walk, n node) []breach {
+func (j *judge) writes(may []schema.Address) func(node) []breach {
+	return func(n node) []breach {
 		if n.kind != nodeGrant || !j.grants[n.i].Writable || slices.Contains(may, j.grants[n.i].Address) {
 			return nil
 		}
@@ -330,7 +350,7 @@ func (j *judge) writes(may []schema.Address) func(*walk, node) []breach {
 // finding is the shortest path to what breaks a claim, among those who do.
 type finding struct {
 	claim  claim
-	breach breach
+	value  string // the breach's
 	path   []Hop
 	space  int
 	others []int
@@ -343,41 +363,41 @@ type findings map[[2]string]*finding
 
 // find looks for what breaks a claim in all that a space reaches.
 func (j *judge) find(found findings, c claim, w *walk, role *schema.Role, directly bool) {
-	type end struct {
-		node   node
-		breach breach
-		length int
+	if c.except == w.start {
+		return
 	}
-	nearest := map[string]end{}
-	for _, n := range w.order {
-		s := w.steps[j.number(n)]
-		if directly && !s.direct {
+	nearest := map[string]breach{}
+	length := func(b breach) int { return w.steps[j.number(b.node)].depth + len(b.rest) }
+	for _, b := range c.breaches {
+		s := w.steps[j.number(b.node)]
+		if !s.seen || directly && !s.direct {
 			continue
 		}
-		for _, b := range c.broken(w, n) {
-			length := s.depth + len(b.rest)
-			if have, known := nearest[b.value]; !known || length < have.length {
-				nearest[b.value] = end{n, b, length}
-			}
+		if have, known := nearest[b.value]; !known || length(b) < length(have) {
+			nearest[b.value] = b
 		}
 	}
-	for _, value := range sortedKeys(nearest) {
-		e := nearest[value]
-		path := append(j.path(w, e.node), e.breach.rest...)
+	for value, b := range nearest {
+		hops := length(b) + 1
 		if role != nil {
-			path[0].How = "which that runs"
-			path = slices.Insert(path, 0, Hop{role.Address.String(), "", role.Origin})
+			hops++
 		}
 		k := [2]string{c.attribute + " " + c.value, value}
 		f := found[k]
 		switch {
 		case f == nil:
-			found[k] = &finding{claim: c, breach: e.breach, path: path, space: w.start, through: j.through(w, e.node)}
-		case len(path) < len(f.path):
+			f = &finding{claim: c, value: value}
+			found[k] = f
+		case hops < len(f.path):
 			f.others = append(f.others, f.space)
-			f.breach, f.path, f.space, f.through = e.breach, path, w.start, j.through(w, e.node)
 		default:
 			f.others = append(f.others, w.start)
+			continue
+		}
+		f.path, f.space, f.through = append(j.path(w, b.node), b.rest...), w.start, j.through(w, b.node)
+		if role != nil {
+			f.path[0].How = "which that runs"
+			f.path = slices.Insert(f.path, 0, Hop{role.Address.String(), "", role.Origin})
 		}
 	}
 }
@@ -404,7 +424,7 @@ func (j *judge) breaks(found findings, a schema.Assertion) []Break {
 		f := found[k]
 		says, value := f.claim.says, f.claim.value
 		if value == "" {
-			says, value = fmt.Sprintf(says, f.breach.value), "doesn't name "+f.breach.value
+			says, value = fmt.Sprintf(says, f.value), "doesn't name "+f.value
 		}
 		b := Break{
 			Claim:    f.claim.attribute + " " + value,

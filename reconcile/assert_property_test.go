@@ -87,10 +87,20 @@ func generateReach(r *rand.Rand) *schema.Config {
 		kind   schema.GrantKind
 		source string
 	}{
-		{schema.GrantDirectory, "/srv/a"}, {schema.GrantDirectory, "/srv/a/b"}, {schema.GrantDirectory, "/srv/ab"},
-		{schema.GrantDirectory, "/srv/a"}, {schema.GrantFile, "/srv/a/f"}, {schema.GrantSecret, "/srv/a/b/s"},
-		{schema.GrantVolume, "v"}, {schema.GrantVolume, "v"}, {schema.GrantVolume, "w"}, {schema.GrantData, "store"},
-		{schema.GrantSocket, "agent"}, {schema.GrantSocket, "human"}, {schema.GrantSocket, "launch"}, {schema.GrantSocket, "git"},
+		{schema.GrantDirectory, "/srv/a"},
+		{schema.GrantDirectory, "/srv/a/b"},
+		{schema.GrantDirectory, "/srv/ab"},
+		{schema.GrantDirectory, "/srv/a"},
+		{schema.GrantFile, "/srv/a/f"},
+		{schema.GrantSecret, "/srv/a/b/s"},
+		{schema.GrantVolume, "v"},
+		{schema.GrantVolume, "v"},
+		{schema.GrantVolume, "w"},
+		{schema.GrantData, "store"},
+		{schema.GrantSocket, "agent"},
+		{schema.GrantSocket, "human"},
+		{schema.GrantSocket, "launch"},
+		{schema.GrantSocket, "git"},
 	}
 	for i, s := range sources {
 		g := schema.Grant{Object: next("grant", "g"+strconv.Itoa(i)), Kind: s.kind, Source: s.source, Target: "/mnt/" + strconv.Itoa(i)}

@@ -102,14 +102,19 @@ func newReachability(d Desired, h HostFacts) *reachability {
 	}
 	r.findShares()
 	total := 0
-	for kind, count := range [nodeKinds]int{
-		len(r.spaces), len(r.grants), len(r.grants), len(r.roles), len(r.networks), len(r.lists),
-	} {
+	for kind := range nodeKinds {
 		r.offsets[kind] = total
-		total += count
+		total += r.count(kind)
 	}
 	r.links = make([][]node, total)
 	return r
+}
+
+// count is how many nodes there are of a kind.
+func (r *reachability) count(kind nodeKind) int {
+	return [nodeKinds]int{
+		len(r.spaces), len(r.grants), len(r.grants), len(r.roles), len(r.networks), len(r.lists),
+	}[kind]
 }
 
 // factsOf is what is at a grant's source. A volume is a place of its own.

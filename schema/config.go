@@ -374,7 +374,9 @@ type Assertion struct {
 }
 
 // At is the origin of an attribute, or of the block where it has none.
-func (a Assertion) At(path string) Origin { return Object{Origin: a.Origin, Origins: a.Origins}.At(path) }
+func (a Assertion) At(path string) Origin {
+	return Object{Origin: a.Origin, Origins: a.Origins}.At(path)
+}
 
 // MountClaim is what isn't to be mounted: what a grant gives, or a path of the host,
 // absolute or starting with "~/".

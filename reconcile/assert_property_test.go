@@ -107,6 +107,7 @@ func generateReach(r *rand.Rand) *schema.Config {
 		g.Writable = s.kind != schema.GrantSecret && s.kind != schema.GrantSocket && maybe(2)
 		cfg.Grants = append(cfg.Grants, g)
 	}
+	sparse := 2 + r.IntN(9)
 	for i := range 1 + r.IntN(6) {
 		s := schema.Space{Object: next("space", "s"+strconv.Itoa(i)), Lifecycle: schema.LifecycleService}
 		switch {
@@ -124,7 +125,7 @@ func generateReach(r *rand.Rand) *schema.Config {
 			}
 		}
 		for _, g := range cfg.Grants {
-			if maybe(9) {
+			if maybe(sparse) {
 				s.Grants = append(s.Grants, g.Address)
 			}
 		}

@@ -142,10 +142,10 @@ space "watcher" {
 `
 
 // judged is what breaks an assertion of a body, a line each: what is said, and the path.
-func judged(t *testing.T, body string) string {
+func judged(t *testing.T, roots Roots, body string) string {
 	t.Helper()
 	var lines []string
-	for _, j := range Judge(Resolve(load(t, mosaic+"assert \"it holds\" {\n"+body+"\n}\n"), testRoots), HostFacts{}) {
+	for _, j := range Judge(Resolve(load(t, mosaic+"assert \"it holds\" {\n"+body+"\n}\n"), roots), HostFacts{}) {
 		for _, b := range j.Breaks {
 			var path []string
 			for _, h := range b.Path {
@@ -262,6 +262,8 @@ func TestJudge(t *testing.T) {
 			cannot_mount = grant.store`,
 			`space.session is given grant.store through space.core: space.session > grant.agent > space.core > grant.store`,
 		},
+		{"the store is no path of the files'", `from = space.core
+			cannot_mount = ["/etc", "~/x", grant.work]`, ""},
 		{"the store itself", `from = space.session
 			directly = true
 			cannot_mount = grant.store`, ""},
@@ -335,8 +337,11 @@ func TestJudge(t *testing.T) {
 			may_loosen = "tmp_exec"`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := judged(t, c.body); got != c.want {
-				t.Errorf("it is\n%s\nand should be\n%s", got, c.want)
+			// validate knows nothing of this machine.
+			for _, roots := range []Roots{testRoots, {}} {
+				if got := judged(t, roots, c.body); got != c.want {
+					t.Errorf("with %+v it is\n%s\nand should be\n%s", roots, got, c.want)
+				}
 			}
 		})
 	}

@@ -117,10 +117,12 @@ func (r *reachability) count(kind nodeKind) int {
 	}[kind]
 }
 
-// factsOf is what is at a grant's source. A volume is a place of its own.
+// factsOf is what is at a grant's source. A volume is a place of its own, and so is what
+// lies in a data root that nobody has looked for.
 func factsOf(d Desired, h HostFacts, g schema.Grant) PathFacts {
-	if g.Kind == schema.GrantVolume {
-		return PathFacts{Resolved: "volume " + g.Source}
+	inRoot := g.Kind == schema.GrantSocket || g.Kind == schema.GrantData
+	if g.Kind == schema.GrantVolume || inRoot && d.DataRoot == "" {
+		return PathFacts{Resolved: string(g.Kind) + " " + g.Source}
 	}
 	return h.at(GrantPath(d, g))
 }

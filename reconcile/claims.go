@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -198,12 +199,11 @@ func (j *judge) publishes(p schema.PortClaim) func(node) []breach {
 		if n.kind != nodeSpace {
 			return nil
 		}
-		s := j.spaces[n.i]
-		for _, port := range sortedKeys(s.Container.Publish) {
-			for binding := range strings.SplitSeq(s.Container.Publish[port], ",") {
-				if p.Any || p.OffLoopback && !loopback(binding) || p.Port != 0 && strings.HasSuffix(binding, ":"+strconv.Itoa(p.Port)) {
-					return []breach{{rest: []Hop{{"port " + port, "published on " + binding, originOf(s, key("publish", port))}}}}
-				}
+		for _, published := range j.spaces[n.i].Publish {
+			on := hostPort(published)
+			if p.Any || p.OffLoopback && !loopback(on) || p.Port == published.Port {
+				port := fmt.Sprintf("port %d/%s", published.Container, published.Protocol)
+				return []breach{{rest: []Hop{{port, "published on " + on, published.Origin}}}}
 			}
 		}
 		return nil

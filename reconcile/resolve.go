@@ -175,6 +175,7 @@ func (r resolver) space(s schema.Space) Space {
 		Lifecycle: s.Lifecycle,
 		Image:     s.Image,
 		Loosen:    s.Loosen,
+		Publish:   s.Publish,
 		Grants:    map[string]schema.Grant{},
 	}
 	for _, a := range s.Grants {

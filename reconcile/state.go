@@ -104,6 +104,8 @@ type Space struct {
 	Container Container
 	DependsOn []string // names of containers
 	Loosen    []schema.Loosening
+	// Publish are the ports of Container.Publish as the files have them.
+	Publish []schema.Publish
 	// Grants by target, to tell what a mount gives.
 	Grants map[string]schema.Grant
 	// Lists are the egress lists whose proxy it can reach.

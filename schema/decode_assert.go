@@ -107,7 +107,7 @@ func (r *reader) mounts(a *Assertion) {
 	const name = "cannot_mount"
 	for _, it := range r.forbidden(name) {
 		var claim MountClaim
-		if addr, err := referenceOf(it.value, kindNamed("grant")); !it.value.IsNull() && err == nil {
+		if addr, err := referenceOf(it.value, kindNamed("grant")); err == nil {
 			claim.Grant = addr
 		} else {
 			s, ok := r.text(name, it, "a reference to a grant block, or a path of the host")
@@ -264,9 +264,6 @@ func (r *reader) severalRefs(name string, allowed ...*kind) ([]Address, bool) {
 }
 
 func referenceAmong(v cty.Value, allowed []*kind) (Address, bool) {
-	if v.IsNull() {
-		return Address{}, false
-	}
 	for _, k := range allowed {
 		if addr, err := referenceOf(v, k); err == nil {
 			return addr, true
@@ -278,9 +275,13 @@ func referenceAmong(v cty.Value, allowed []*kind) (Address, bool) {
 // text is an element that is a string or a number.
 func (r *reader) text(name string, it item[cty.Value], want string) (string, bool) {
 	s, err := convert.Convert(it.value, cty.String)
-	if err != nil || s.IsNull() {
+	switch {
+	case it.value.IsNull():
+		r.fail(diagWrongType(name, want, "null", it.at))
+	case err != nil:
 		r.fail(diagWrongType(name, want, typeName(it.value), it.at))
-		return "", false
+	default:
+		return s.AsString(), true
 	}
-	return s.AsString(), true
+	return "", false
 }

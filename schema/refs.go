@@ -244,7 +244,7 @@ func stepName(step hcl.Traverser) (string, bool) {
 
 // referenceOf is the object that a value stands for.
 func referenceOf(v cty.Value, k *kind) (Address, error) {
-	if v.Type().Equals(k.ty) {
+	if v.Type().Equals(k.ty) && !v.IsNull() {
 		return v.EncapsulatedValue().(*reference).addr, nil
 	}
 	return Address{}, errors.New("not a reference")

@@ -57,7 +57,7 @@ func Judge(d Desired, h HostFacts) []Judgement {
 		claimed[i], about[i] = j.claims(a), j.about(a)
 		found[i] = findings{}
 	}
-	var w *walk
+	w := j.newWalk()
 	for start := range j.spaces {
 		walked := false
 		for i, a := range d.Assertions {
@@ -66,7 +66,8 @@ func Judge(d Desired, h HostFacts) []Judgement {
 				continue
 			}
 			if !walked {
-				w, walked = j.walk(start), true
+				j.walk(w, start)
+				walked = true
 			}
 			for _, c := range claimed[i] {
 				j.find(found[i], c, w, role, a.Directly)

@@ -148,7 +148,7 @@ func (j *judge) meets(other int) func(node) []breach {
 			case g.Writable && slices.Contains(j.holders[n.i], other):
 				return end("which has it too")
 			}
-			for _, theirs := range j.shares[n.i] {
+			for _, theirs := range j.sharing(n.i) {
 				t := j.grants[theirs]
 				if theirs != n.i && (g.Writable || t.Writable) && slices.Contains(j.holders[theirs], other) {
 					return end("which has that", j.grantHop(theirs, j.relation(n.i, theirs)))

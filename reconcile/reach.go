@@ -53,7 +53,9 @@ type reachability struct {
 	listsOn   [][]int // by network
 	members   [][]int // spaces, by network
 	holders   [][]int // spaces, by grant
-	// shares are the grants that give some of the same, by grant, itself among them.
+	// places are what grants give, by grant: those of one place give the same.
+	places []int
+	// shares are the grants that give some of the same, by place.
 	shares [][]int
 	cores  []int
 	// links are what next gave, by number, kept from walk to walk.
@@ -147,29 +149,48 @@ func (r *reachability) held(space int) []int {
 	return out
 }
 
-// findShares finds which grants give some of the same files.
+// findShares finds which grants give some of the same files. Many grants may give one
+// directory, so that it is asked of each place once.
 func (r *reachability) findShares() {
+	type place struct {
+		path  string
+		inode Inode
+	}
+	numbers := map[place]int{}
+	var facts []PathFacts // by place
+	var grants [][]int    // by place
 	var all enclosures
 	for i, f := range r.facts {
-		all.add(i, f)
+		p, known := numbers[place{f.Resolved, f.Inode}]
+		if !known {
+			p = len(facts)
+			numbers[place{f.Resolved, f.Inode}] = p
+			facts, grants = append(facts, f), append(grants, nil)
+			all.add(p, f)
+		}
+		grants[p] = append(grants[p], i)
+		r.places = append(r.places, p)
 	}
-	r.shares = make([][]int, len(r.grants))
-	for i, f := range r.facts {
+	r.shares = make([][]int, len(facts))
+	for p, f := range facts {
 		for _, other := range all.around(f) {
-			if !overlap(f, r.facts[other]) {
+			if !overlap(f, facts[other]) {
 				continue
 			}
-			r.shares[i] = append(r.shares[i], other)
-			if !same(f, r.facts[other]) {
-				r.shares[other] = append(r.shares[other], i) // which lies in it, and so isn't around it
+			r.shares[p] = append(r.shares[p], grants[other]...)
+			if !same(f, facts[other]) {
+				r.shares[other] = append(r.shares[other], grants[p]...) // which lies in it, and so isn't around it
 			}
 		}
 	}
-	for i := range r.shares {
-		slices.Sort(r.shares[i])
-		r.shares[i] = slices.Compact(r.shares[i])
+	for p := range r.shares {
+		slices.Sort(r.shares[p])
+		r.shares[p] = slices.Compact(r.shares[p])
 	}
 }
+
+// sharing are the grants that give some of the same as a grant, itself among them.
+func (r *reachability) sharing(grant int) []int { return r.shares[r.places[grant]] }
 
 // overlap reports whether two paths have files in common.
 func overlap(a, b PathFacts) bool { return same(a, b) || inside(a, b) || inside(b, a) }
@@ -185,7 +206,8 @@ func holdsSockets(g schema.Grant) bool {
 	return g.Kind == schema.GrantDirectory || g.Kind == schema.GrantVolume || g.Kind == schema.GrantData
 }
 
-// next are the nodes that a node leads to, in a fixed order.
+// next are the nodes that a node leads to, in a fixed order, but for those that it leads
+// to by its place.
 func (r *reachability) next(n node) []node {
 	var out []node
 	add := func(kind nodeKind, list ...int) {
@@ -209,16 +231,8 @@ func (r *reachability) next(n node) []node {
 			for i := range r.roles {
 				add(nodeRole, i)
 			}
-		case holdsSockets(g):
-			for _, other := range r.shares[n.i] {
-				switch o := r.grants[other]; {
-				case !o.Writable || !holdsSockets(o):
-				case other == n.i:
-					add(nodeSpace, r.holders[other]...)
-				default:
-					add(nodeOther, other)
-				}
-			}
+		case g.Writable && holdsSockets(g):
+			add(nodeSpace, r.holders[n.i]...)
 		}
 	case nodeOther:
 		add(nodeSpace, r.holders[n.i]...)
@@ -249,11 +263,19 @@ type walk struct {
 	// order has the nearest first; those equally near are in the order of next.
 	order []node
 	steps []step // by number
+	been  []bool // by place
 }
 
-func (r *reachability) walk(start int) *walk {
+func (r *reachability) newWalk() *walk {
+	return &walk{steps: make([]step, len(r.links)), been: make([]bool, len(r.shares))}
+}
+
+// walk goes to all that a space reaches, from wherever the walk was before.
+func (r *reachability) walk(w *walk, start int) {
 	first := node{nodeSpace, start}
-	w := &walk{start: start, order: []node{first}, steps: make([]step, len(r.links))}
+	clear(w.steps)
+	clear(w.been)
+	w.start, w.order = start, append(w.order[:0], first)
 	w.steps[r.number(first)] = step{seen: true, direct: true}
 	for at := 0; at < len(w.order); at++ {
 		n := w.order[at]
@@ -262,16 +284,27 @@ func (r *reachability) walk(start int) *walk {
 			r.links[number] = r.next(n)
 		}
 		before := w.steps[number]
-		for _, to := range r.links[number] {
-			s := &w.steps[r.number(to)]
-			if s.seen {
-				continue
+		visit := func(to node) {
+			if s := &w.steps[r.number(to)]; !s.seen {
+				*s = step{true, n, before.depth + 1, before.direct && to.kind != nodeSpace}
+				w.order = append(w.order, to)
 			}
-			*s = step{true, n, before.depth + 1, before.direct && to.kind != nodeSpace}
-			w.order = append(w.order, to)
+		}
+		for _, to := range r.links[number] {
+			visit(to)
+		}
+		// Of a place, the first grant leads to all that others may write there; those of
+		// its own were nearer.
+		if n.kind != nodeGrant || !holdsSockets(r.grants[n.i]) || w.been[r.places[n.i]] {
+			continue
+		}
+		w.been[r.places[n.i]] = true
+		for _, other := range r.sharing(n.i) {
+			if o := r.grants[other]; other != n.i && o.Writable && holdsSockets(o) {
+				visit(node{nodeOther, other})
+			}
 		}
 	}
-	return w
 }
 
 // path is a shortest path from the walk's start to a node.

@@ -19,6 +19,7 @@ import (
 	"testing/fstest"
 
 	"spaces/cmd/spaces/cli"
+	"spaces/reconcile"
 	"spaces/schema"
 )
 
@@ -134,12 +135,26 @@ func (f fence) folder() string {
 func TestExamplesLoad(t *testing.T) {
 	found := 0
 	for _, name := range documents(t) {
-		for _, f := range fences(t, name) {
+		all := fences(t, name)
+		for i, f := range all {
 			if !f.is("hcl") {
 				continue
 			}
 			found++
-			t.Run(f.at, func(t *testing.T) { f.load(t) })
+			t.Run(f.at, func(t *testing.T) {
+				cfg := f.load(t)
+				broken := brokenIn(cfg)
+				next := fence{}
+				if i+1 < len(all) {
+					next = all[i+1]
+				}
+				switch {
+				case f.is("broken") && (broken == "" || !next.is("text") || next.body != broken):
+					t.Errorf("the text after it should be\n%s", broken)
+				case !f.is("broken") && broken != "":
+					t.Errorf("it isn't marked as broken:\n%s", broken)
+				}
+			})
 		}
 	}
 	if found < 20 {
@@ -149,14 +164,14 @@ func TestExamplesLoad(t *testing.T) {
 
 // load loads an example. One that is invalid, or has a warning, must be followed by the
 // summaries of what is wrong with it, in code marks.
-func (f fence) load(t *testing.T) {
+func (f fence) load(t *testing.T) *schema.Config {
 	for _, word := range f.info[1:] {
-		if !slices.Contains([]string{"whole", "space", "invalid", "warning"}, word) {
+		if !slices.Contains([]string{"whole", "space", "invalid", "warning", "broken"}, word) {
 			t.Fatalf("%q is no mark of an example", word)
 		}
 	}
 	source := f.folder()
-	_, diags := schema.Load(fstest.MapFS{"main.hcl": {Data: []byte(source)}}, schema.Options{Root: "/srv/acme"})
+	cfg, diags := schema.Load(fstest.MapFS{"main.hcl": {Data: []byte(source)}}, schema.Options{Root: "/srv/acme"})
 	if diags.HasErrors() != f.is("invalid") {
 		t.Fatalf("is it wrong: %t\n%v\n%s", diags.HasErrors(), diags, source)
 	}
@@ -175,6 +190,16 @@ func (f fence) load(t *testing.T) {
 	if formatted := string(schema.Format([]byte(f.body))); formatted != f.body {
 		t.Errorf("it isn't formatted; this is:\n%s", formatted)
 	}
+	return cfg
+}
+
+// brokenIn is what is said of the assertions of a configuration that are broken.
+func brokenIn(cfg *schema.Config) string {
+	var text strings.Builder
+	for _, r := range reconcile.BrokenAssertions(reconcile.Judge(reconcile.Resolve(cfg, reconcile.Roots{}), reconcile.HostFacts{})) {
+		text.WriteString(r.Text + "\n")
+	}
+	return text.String()
 }
 
 // TestCommandsExist: every command line in a transcript, a script or a code mark is a

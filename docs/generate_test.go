@@ -413,6 +413,7 @@ var recordTexts = map[string]string{
 	"Record.items":          "The steps, in an order in which they can be carried out.",
 	"Record.standing":       "What stands in every plan.",
 	"Record.notes":          "What wasn't looked at or compared, and what stays.",
+	"Record.assertions":     "The files' [assertions](assertions.md), and how each stands.",
 	"Record.refusals":       "What keeps the plan, or its apply, from going ahead.",
 	"Record.counts":         "What the last line of a printed plan counts.",
 
@@ -450,6 +451,22 @@ var recordTexts = map[string]string{
 	"RecordNotice.reason":  "Why, in the words of whoever wrote the files.",
 	"RecordNotice.origin":  "Where in the files.",
 
+	"RecordAssertion.sentence": "The sentence.",
+	"RecordAssertion.holds":    "True where nothing breaks it.",
+	"RecordAssertion.breaks":   "What breaks it.",
+	"RecordAssertion.origin":   "Where in the files.",
+
+	"RecordBreak.claim":    "The part of the assertion that is broken.",
+	"RecordBreak.text":     "What is reached that shouldn't be, in a sentence.",
+	"RecordBreak.path":     "How it is reached, by as few hops as can be.",
+	"RecordBreak.others":   "Other spaces that break the same claim.",
+	"RecordBreak.indirect": "True where another space is on the path.",
+	"RecordBreak.origin":   "Where the claim stands.",
+
+	"RecordHop.what":   "An address, or the start of a block in the one before.",
+	"RecordHop.how":    "What there is to say of it.",
+	"RecordHop.origin": "Where in the files.",
+
 	"RecordRefusal.code":       "One of the [codes](#refusals).",
 	"RecordRefusal.text":       "What is wrong.",
 	"RecordRefusal.fix":        "What to do.",
@@ -476,6 +493,7 @@ func recordTables(t *testing.T) string {
 	titles := map[string]string{
 		"Record": "The record", "RecordAccess": "An entry of `access`", "RecordItem": "An entry of `items`",
 		"RecordChange": "An entry of `changes`", "RecordNotice": "An entry of `standing` or `notes`",
+		"RecordAssertion": "An entry of `assertions`", "RecordBreak": "An entry of `breaks`", "RecordHop": "An entry of `path`",
 		"RecordRefusal": "An entry of `refusals`", "RecordCounts": "`counts`", "Origin": "An `origin`",
 	}
 	told := map[string]bool{}

@@ -30,9 +30,10 @@ const maxContent = 64 << 20
 // few enough to leave the engine its share.
 const surveyors = 8
 
-// Survey looks at the host's files for a plan: the grants' sources, what is loaded, what
-// must never be granted, and what images are made from. Whatever is or isn't there is a
-// fact; the only errors are a cancelled context's. It changes nothing.
+// Survey looks at the host's files for a plan: the grants' sources, what assertions
+// name, what is loaded, what must never be granted, and what images are made from.
+// Whatever is or isn't there is a fact; the only errors are a cancelled context's. It
+// changes nothing.
 func Survey(ctx context.Context, d reconcile.Desired, h Host, engine reconcile.Engine, key reconcile.Digester) (reconcile.HostFacts, error) {
 	facts := reconcile.HostFacts{
 		Checked:   true,
@@ -57,6 +58,11 @@ func Survey(ctx context.Context, d reconcile.Desired, h Host, engine reconcile.E
 			content: g.Kind == schema.GrantFile || g.Kind == schema.GrantSecret,
 			strict:  g.Kind == schema.GrantSecret,
 		})
+	}
+	for _, a := range d.Assertions {
+		for _, m := range a.CannotMount {
+			want(m.Path, look{})
+		}
 	}
 	for _, path := range d.Loaded {
 		want(path, look{})

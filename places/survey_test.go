@@ -137,6 +137,28 @@ func TestSurveyPaths(t *testing.T) {
 	}
 }
 
+// What assertions name is looked at as grants' sources are, and never read.
+func TestSurveyAsserted(t *testing.T) {
+	h := testHost(t)
+	root := tree(t, "file=one", "dir/", "link->dir")
+	var claims []schema.MountClaim
+	for _, name := range []string{"file", "link", "none"} {
+		claims = append(claims, schema.MountClaim{Path: filepath.Join(root, name)})
+	}
+	claims = append(claims, schema.MountClaim{Path: "~/notes"}, schema.MountClaim{Grant: schema.Address{Kind: "grant", Name: "work"}})
+	facts := surveyed(t, reconcile.Desired{Assertions: []schema.Assertion{{CannotMount: claims}}}, h, reconcile.Engine{})
+	for path, resolved := range map[string]string{
+		filepath.Join(root, "file"): filepath.Join(root, "file"),
+		filepath.Join(root, "link"): filepath.Join(root, "dir"),
+		filepath.Join(root, "none"): filepath.Join(root, "none"),
+		"~/notes":                   filepath.Join(h.Home, "notes"),
+	} {
+		if f := facts.Paths[path]; f.Resolved != resolved || f.Content != "" {
+			t.Errorf("%s: %+v", path, f)
+		}
+	}
+}
+
 func TestSurveyUnreadable(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root")

@@ -148,9 +148,13 @@ func (w *world) spaceAccess(s Space) []Access {
 			continue
 		}
 		for _, entry := range e.Entries {
+			how := "through " + e.Address.String()
+			if entry.Entry.Wide() {
+				how += ": " + entry.Entry.Explain()
+			}
 			out = append(out, Access{
 				Space: s.Address.String(), Kind: AccessHost, What: entry.Entry.String(),
-				How: "through " + e.Address.String(), Wide: entry.Entry.Wide(), Origin: entry.Origin,
+				How: how, Wide: entry.Entry.Wide(), Origin: entry.Origin,
 			})
 		}
 	}

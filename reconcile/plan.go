@@ -21,6 +21,8 @@ type Plan struct {
 	Standing []Notice
 	// Notes say what was not checked and what is shown but not made.
 	Notes []Notice
+	// Assertions are those of the files and how they stand.
+	Assertions []Judgement
 	// Refusals are why the plan, or its apply, can't go ahead.
 	Refusals []Refusal
 }
@@ -162,4 +164,5 @@ const (
 	CodeGrantSourceWritable = "grant-source-writable"
 	CodeSecretFile          = "secret-file"
 	CodeSocketPath          = "socket-path"
+	CodeAssertionBroken     = "assertion-broken"
 )

@@ -112,15 +112,29 @@ func (p *Plan) String() string {
 
 // Summary is the plan's closing line.
 func (p *Plan) Summary() string {
-	if !p.HasChanges() {
-		if slices.ContainsFunc(p.Refusals, func(r Refusal) bool { return !r.ApplyOnly && !r.Stays }) {
-			return "Nothing is done before what is refused is settled."
-		}
-		return "No changes: reality is what the files say."
+	if p.HasChanges() {
+		c := p.Counts()
+		return fmt.Sprintf("Plan: %d to create, %d to update in place, %d to replace, %d to destroy. Access: %d gained, %d lost.",
+			c.Create, c.Update, c.Replace, c.Destroy, c.Gains, c.Loses) + p.held()
 	}
-	c := p.Counts()
-	return fmt.Sprintf("Plan: %d to create, %d to update in place, %d to replace, %d to destroy. Access: %d gained, %d lost.",
-		c.Create, c.Update, c.Replace, c.Destroy, c.Gains, c.Loses)
+	if slices.ContainsFunc(p.Refusals, func(r Refusal) bool { return !r.ApplyOnly && !r.Stays }) {
+		return "Nothing is done before what is refused is settled."
+	}
+	return "No changes: reality is what the files say." + p.held()
+}
+
+// held says how many of the files' assertions hold, where there are any.
+func (p *Plan) held() string {
+	if len(p.Assertions) == 0 {
+		return ""
+	}
+	holding := 0
+	for _, a := range p.Assertions {
+		if a.Holds() {
+			holding++
+		}
+	}
+	return fmt.Sprintf(" Assertions: %d of %d hold.", holding, len(p.Assertions))
 }
 
 func (p *Plan) printAccess(b *strings.Builder) {
@@ -275,7 +289,9 @@ func (p *Plan) printRefusals(b *strings.Builder) {
 		if at := r.Origin.String(); at != "" {
 			fmt.Fprintf(b, "  at %s\n", at)
 		}
-		fmt.Fprintf(b, "  %s\n", r.Text)
+		for line := range strings.SplitSeq(r.Text, "\n") {
+			b.WriteString("  " + line + "\n")
+		}
 		for line := range strings.SplitSeq(r.Fix, "\n") {
 			b.WriteString(strings.TrimRight("  → "+line, " →") + "\n")
 		}

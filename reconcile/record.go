@@ -26,8 +26,10 @@ type Record struct {
 	Items     []RecordItem      `json:"items"`
 	Standing  []RecordNotice    `json:"standing"`
 	Notes     []RecordNotice    `json:"notes"`
-	Refusals  []RecordRefusal   `json:"refusals"`
-	Counts    RecordCounts      `json:"counts"`
+	// Assertions are those of the files, by sentence.
+	Assertions []RecordAssertion `json:"assertions"`
+	Refusals   []RecordRefusal   `json:"refusals"`
+	Counts     RecordCounts      `json:"counts"`
 }
 
 // RecordAccess is an AccessChange.
@@ -76,6 +78,31 @@ type RecordNotice struct {
 	Origin  *schema.Origin `json:"origin,omitempty"`
 }
 
+// RecordAssertion is a Judgement.
+type RecordAssertion struct {
+	Sentence string         `json:"sentence"`
+	Holds    bool           `json:"holds"`
+	Breaks   []RecordBreak  `json:"breaks"`
+	Origin   *schema.Origin `json:"origin,omitempty"`
+}
+
+// RecordBreak is a Break.
+type RecordBreak struct {
+	Claim    string         `json:"claim"`
+	Text     string         `json:"text"`
+	Path     []RecordHop    `json:"path"`
+	Others   []string       `json:"others,omitempty"`
+	Indirect bool           `json:"indirect,omitempty"`
+	Origin   *schema.Origin `json:"origin,omitempty"`
+}
+
+// RecordHop is a Hop.
+type RecordHop struct {
+	What   string         `json:"what"`
+	How    string         `json:"how,omitempty"`
+	Origin *schema.Origin `json:"origin,omitempty"`
+}
+
 // RecordRefusal is a Refusal.
 type RecordRefusal struct {
 	Code      string         `json:"code"`
@@ -104,7 +131,8 @@ func (p *Plan) Record() Record {
 		Variables: map[string]string{},
 		Access:    []RecordAccess{}, Items: []RecordItem{}, Refusals: []RecordRefusal{},
 		Standing: recordNotices(p.Standing), Notes: recordNotices(p.Notes),
-		Counts: RecordCounts(c),
+		Assertions: RecordAssertions(p.Assertions),
+		Counts:     RecordCounts(c),
 	}
 	for _, v := range p.Variables {
 		r.Variables[v.Name] = v.Digest
@@ -195,6 +223,23 @@ func recordNotices(notices []Notice) []RecordNotice {
 	out := []RecordNotice{}
 	for _, n := range notices {
 		out = append(out, RecordNotice{n.Kind, n.Subject, n.Text, n.Reason, recordOrigin(n.Origin)})
+	}
+	return out
+}
+
+// RecordAssertions makes a record of assertions, for those who report them alone.
+func RecordAssertions(judged []Judgement) []RecordAssertion {
+	out := []RecordAssertion{}
+	for _, a := range judged {
+		r := RecordAssertion{Sentence: a.Sentence, Holds: a.Holds(), Breaks: []RecordBreak{}, Origin: recordOrigin(a.Origin)}
+		for _, b := range a.Breaks {
+			path := []RecordHop{}
+			for _, h := range b.Path {
+				path = append(path, RecordHop{h.What, h.How, recordOrigin(h.Origin)})
+			}
+			r.Breaks = append(r.Breaks, RecordBreak{b.Claim, b.Text, path, b.Others, b.Indirect, recordOrigin(b.Origin)})
+		}
+		out = append(out, r)
 	}
 	return out
 }

@@ -23,17 +23,18 @@ type Roots struct {
 // limits every space has unless it says otherwise. The result is sorted.
 func Resolve(cfg *schema.Config, r Roots) Desired {
 	d := Desired{
-		Project:   cfg.Project,
-		Endpoint:  cfg.Install.Endpoint,
-		Mode:      cfg.Install.Mode,
-		Install:   cfg.Install.Origin,
-		DataRoot:  r.DataRoot,
-		Store:     r.Store,
-		Accepts:   cfg.Accepts,
-		Variables: cfg.Variables,
-		Roles:     cfg.Roles,
-		Egresses:  cfg.Egresses,
-		Grants:    cfg.Grants,
+		Project:    cfg.Project,
+		Endpoint:   cfg.Install.Endpoint,
+		Mode:       cfg.Install.Mode,
+		Install:    cfg.Install.Origin,
+		DataRoot:   r.DataRoot,
+		Store:      r.Store,
+		Accepts:    cfg.Accepts,
+		Variables:  cfg.Variables,
+		Roles:      cfg.Roles,
+		Egresses:   cfg.Egresses,
+		Grants:     cfg.Grants,
+		Assertions: cfg.Assertions,
 	}
 	rs := resolver{cfg: cfg, roots: r, lists: map[schema.Address][]schema.Egress{}, grants: map[schema.Address]schema.Grant{}}
 	for _, e := range cfg.Egresses {
@@ -174,6 +175,7 @@ func (r resolver) space(s schema.Space) Space {
 		Lifecycle: s.Lifecycle,
 		Image:     s.Image,
 		Loosen:    s.Loosen,
+		Publish:   s.Publish,
 		Grants:    map[string]schema.Grant{},
 	}
 	for _, a := range s.Grants {

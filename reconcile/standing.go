@@ -44,7 +44,7 @@ func (w *world) standing() {
 	for _, e := range w.desired.Egresses {
 		for _, entry := range e.Entries {
 			if entry.Entry.Wide() {
-				w.standBecause("wide", e.Address.String(), entry.Entry.Explain(), entry.Reason, entry.Origin)
+				w.standBecause("wide", e.Address.String(), entry.Entry.String()+" is "+entry.Entry.Explain(), entry.Reason, entry.Origin)
 			}
 		}
 	}
@@ -63,11 +63,7 @@ func (w *world) standing() {
 
 func (w *world) standingSpace(s Space) {
 	for _, l := range s.Loosen {
-		values := slices.Clone(l.Values)
-		for _, g := range l.Grants {
-			values = append(values, g.String())
-		}
-		w.standBecause("loosened", s.Address.String(), strings.TrimSpace(l.Kind+" "+strings.Join(values, ", ")), l.Reason, l.Origin)
+		w.standBecause("loosened", s.Address.String(), strings.TrimSpace(l.Kind+" "+loosenedText(l)), l.Reason, l.Origin)
 	}
 	for _, port := range sortedKeys(s.Container.Publish) {
 		for binding := range strings.SplitSeq(s.Container.Publish[port], ",") {
@@ -136,6 +132,8 @@ func (w *world) refusals() {
 	w.engineRefusals()
 	if !w.options.Destroy {
 		w.plan.Refusals = append(w.plan.Refusals, w.hostRefusals...)
+		w.plan.Assertions = Judge(w.desired, w.host)
+		w.plan.Refusals = append(w.plan.Refusals, BrokenAssertions(w.plan.Assertions)...)
 		w.notYet()
 		w.unchecked()
 	}

@@ -39,13 +39,14 @@ type Desired struct {
 
 	Accepts []schema.Accept
 	// Variables are the values that the files' variables were given.
-	Variables []schema.Variable
-	Images    []Image
-	Networks  []Network
-	Volumes   []Volume
-	Spaces    []Space
-	Roles     []schema.Role
-	Egresses  []schema.Egress
+	Variables  []schema.Variable
+	Images     []Image
+	Networks   []Network
+	Volumes    []Volume
+	Spaces     []Space
+	Roles      []schema.Role
+	Egresses   []schema.Egress
+	Assertions []schema.Assertion
 	// Grants by their address, for origins and for the host's rules.
 	Grants []schema.Grant
 }
@@ -103,6 +104,8 @@ type Space struct {
 	Container Container
 	DependsOn []string // names of containers
 	Loosen    []schema.Loosening
+	// Publish are the ports of Container.Publish as the files have them.
+	Publish []schema.Publish
 	// Grants by target, to tell what a mount gives.
 	Grants map[string]schema.Grant
 	// Lists are the egress lists whose proxy it can reach.

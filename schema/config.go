@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"spaces/gatekeeper/policy"
@@ -55,6 +56,8 @@ type Config struct {
 	Grants   []Grant
 	Spaces   []Space
 	Roles    []Role
+	// Assertions are sorted by sentence.
+	Assertions []Assertion
 }
 
 // Mode is how an install runs its spaces.
@@ -347,4 +350,62 @@ type Role struct {
 	Object
 	Space Address
 	Holds []string // sorted, of "launch" and "git"
+}
+
+// Assertion is what must hold of spaces, whatever the rest of the files says.
+type Assertion struct {
+	Sentence string
+	Origin   Origin            // the block's header
+	Origins  map[string]Origin // as in Object
+	// Everyone makes it about every space; otherwise it is about From, spaces and roles.
+	Everyone bool
+	From     []Address // sorted
+	// Directly leaves out what spaces reach through others.
+	Directly bool
+	// What can't be; nil where nothing is said. Sorted.
+	Cannot        []policy.Pattern
+	CannotJoin    []Address // networks
+	CannotMeet    []Address // spaces
+	CannotMount   []MountClaim
+	CannotPublish []PortClaim
+	// All that may be; nil where nothing is said, and empty for nothing. Sorted.
+	MayLoosen []string  // kinds
+	MayWrite  []Address // grants
+}
+
+// At is the origin of an attribute, or of the block where it has none.
+func (a Assertion) At(path string) Origin {
+	return Object{Origin: a.Origin, Origins: a.Origins}.At(path)
+}
+
+// MountClaim is what isn't to be mounted: what a grant gives, or a path of the host,
+// absolute or starting with "~/".
+type MountClaim struct {
+	Grant Address
+	Path  string
+}
+
+func (c MountClaim) String() string {
+	if c.Path != "" {
+		return c.Path
+	}
+	return c.Grant.String()
+}
+
+// PortClaim is what isn't to be published: every port, every port off loopback, or one
+// port of the host. One of the three is set.
+type PortClaim struct {
+	Any         bool
+	OffLoopback bool
+	Port        int
+}
+
+func (c PortClaim) String() string {
+	switch {
+	case c.Any:
+		return everything
+	case c.OffLoopback:
+		return offLoopback
+	}
+	return strconv.Itoa(c.Port)
 }

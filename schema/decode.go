@@ -29,6 +29,7 @@ func (l *loader) decode() {
 			}
 		}
 	}
+	l.decodeAssertions()
 }
 
 // decodeObject reads one instance. A block that repeats another's name is read for

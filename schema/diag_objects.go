@@ -504,3 +504,40 @@ func diagSecretEnvName(name string, there bool, r hcl.Range) *hcl.Diagnostic {
 	}
 	return problem("secret-env-name", "Nothing to loosen", at(r), detail)
 }
+
+// Assertions.
+
+func diagAssertSentence(where place) *hcl.Diagnostic {
+	return problem("assert-sentence", "Sentence can't be printed", where,
+		"An assertion's label is the sentence that is printed where it is broken, on one line, and this one is blank, or holds a line break or a character that does not print.")
+}
+
+func diagAssertNothing(where place) *hcl.Diagnostic {
+	return problem("assert-nothing", "Assertion says nothing", where,
+		fmt.Sprintf("The block says of nothing that it can't be. Write at least one of %s.", listed(claims, "and")))
+}
+
+func diagAssertNobody(where place) *hcl.Diagnostic {
+	return warning("assert-nobody", "Assertion about no space", where,
+		"\"from\" comes to no space, so nothing can break the assertion. For every space, write \"*\".")
+}
+
+func diagAssertEmpty(name string, where place) *hcl.Diagnostic {
+	return problem("assert-empty", "Assertion that always holds", where,
+		fmt.Sprintf("%q names nothing, so nothing can break it. Name what can't be, or remove it.", name))
+}
+
+func diagAssertIdle(why string, where place) *hcl.Diagnostic {
+	return problem("assert-idle", "Assertion that always holds", where,
+		fmt.Sprintf("Nothing can break this: %s. Remove it, since it promises nothing.", why))
+}
+
+func diagAssertHost(given string, err *policy.EntryError, where place) *hcl.Diagnostic {
+	return problem("assert-host", "Invalid host and port", where,
+		fmt.Sprintf("\"cannot\" can't be %q: %s. %s.", given, err.Message, upperFirst(err.Fix)))
+}
+
+func diagAssertPort(given string, where place) *hcl.Diagnostic {
+	return problem("assert-port", "Invalid port", where,
+		fmt.Sprintf("\"cannot_publish\" can't be %q. Write a port of the host, \"off-loopback\" for every port that others than this host may reach, or \"*\" for every port.", given))
+}

@@ -68,6 +68,7 @@ type loader struct {
 	dataRoot *hclsyntax.Attribute
 	installs []*hclsyntax.Block
 	accepts  []*hclsyntax.Block
+	asserts  []*hclsyntax.Block
 
 	decls     []*decl                     // every object block, as read
 	objects   map[string]map[string]*decl // the first of each name, by kind
@@ -242,6 +243,8 @@ func (l *loader) collectBlock(block *hclsyntax.Block) {
 		l.installs = append(l.installs, block)
 	case "accept":
 		l.accepts = append(l.accepts, block)
+	case "assert":
+		l.asserts = append(l.asserts, block)
 	case "locals":
 		l.collectLocals(block)
 	case "variable":

@@ -508,13 +508,16 @@ func (r *reader) reason() (string, bool) {
 		r.fail(diagReasonBlank(r.place(name)))
 		return "", false
 	}
-	for _, c := range s {
-		if !unicode.IsPrint(c) {
-			r.fail(diagReasonUnprintable(r.place(name)))
-			return "", false
-		}
+	if !printableLine(s) {
+		r.fail(diagReasonUnprintable(r.place(name)))
+		return "", false
 	}
 	return s, true
+}
+
+// printableLine reports whether text is not blank and can be printed on one line.
+func printableLine(s string) bool {
+	return strings.TrimSpace(s) != "" && !strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) })
 }
 
 // nullRequired reports an attribute that must be given and is null.

@@ -310,4 +310,15 @@ var blockTexts = []blockText{
 		{"space", "reference to a space", "", "What is launched. Its lifecycle is `on_request`."},
 		{"holds", typeStrings, "", "Of `launch` and `git`: the sockets that the space's grants may give it."},
 	}},
+	{"assert", "What must hold of spaces, whatever the rest of the files says. The label is the sentence that is printed where it is broken. At least one claim is made. See [assertions](assertions.md).", []attrText{
+		{"from", "references to spaces and roles, or `\"*\"`", "", "Who it is about: a reference, a list of them, a whole block with `for_each`, or every space."},
+		{"directly", typeBool, "false", "`true` judges what the spaces are given themselves, and not what they reach through others."},
+		{"cannot", "hosts and ports", "", "What they can't reach: `\"host:port\"` or a list. The host may be a wildcard, and `*` stands for any host or any port."},
+		{"cannot_mount", "grants and paths of the host", "", "What they aren't given: a grant, a path, or a list. Any part of it breaks the claim, and so does what holds it."},
+		{"may_write", "references to grants", "", "All that they may write; `[]` for nothing."},
+		{"cannot_join", "references to networks", "", "The networks that they aren't on."},
+		{"cannot_meet", "references to spaces", "", "The spaces that they share no network, no socket, and no writable grant with. A space meets itself without breaking it."},
+		{"cannot_publish", "ports", "", "What they don't publish: a port of the host, `\"off-loopback\"`, `\"*\"` for any port, or a list."},
+		{"may_loosen", "kinds of loosening", "", "All that they may [loosen](#loosen); `[]` for nothing."},
+	}},
 }

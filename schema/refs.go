@@ -103,7 +103,7 @@ func (l *loader) resolve() {
 			l.resolveExpr(attr.Expr, false)
 		}
 	}
-	for _, block := range slices.Concat(l.installs, l.accepts) {
+	for _, block := range slices.Concat(l.installs, l.accepts, l.asserts) {
 		l.resolveBody(block.Body, false)
 	}
 	for _, local := range l.locals {
@@ -244,7 +244,7 @@ func stepName(step hcl.Traverser) (string, bool) {
 
 // referenceOf is the object that a value stands for.
 func referenceOf(v cty.Value, k *kind) (Address, error) {
-	if v.Type().Equals(k.ty) {
+	if v.Type().Equals(k.ty) && !v.IsNull() {
 		return v.EncapsulatedValue().(*reference).addr, nil
 	}
 	return Address{}, errors.New("not a reference")

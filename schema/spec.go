@@ -47,6 +47,7 @@ var topSpec = &blockSpec{
 		"grant":    grantSpec,
 		"space":    spaceSpec,
 		"role":     roleSpec,
+		"assert":   assertSpec,
 	},
 	hints: map[string]string{
 		"resource":  "Write the thing's own block: space, network, egress, grant, image or role.",
@@ -224,8 +225,24 @@ var roleSpec = &blockSpec{
 	hints: map[string]string{"for_each": "Only space, egress and grant blocks take for_each."},
 }
 
+var assertSpec = &blockSpec{
+	label: "sentence",
+	attrs: map[string]bool{
+		"from": required, "directly": optional, "cannot": optional, "cannot_join": optional, "cannot_meet": optional,
+		"cannot_mount": optional, "cannot_publish": optional, "may_loosen": optional, "may_write": optional,
+	},
+	hints: map[string]string{
+		"cannot_reach":  `Write cannot, with hosts and ports such as "example.com:443".`,
+		"cannot_egress": `Write cannot, with hosts and ports such as "example.com:443".`,
+		"cannot_write":  "Write may_write, the grants that may be written; [] is for none.",
+		"cannot_loosen": "Write may_loosen, the kinds that may be loosened; [] is for none.",
+		"reason":        "The block's label is the sentence that says why.",
+		"for_each":      "One assertion may be about many spaces: from takes a list, or a whole block with for_each.",
+	},
+}
+
 // reservedWords are kept for what may come.
-var reservedWords = []string{"module", "import", "moved", "removed", "assert"}
+var reservedWords = []string{"module", "import", "moved", "removed"}
 
 // checkShape reports what may not stand in a body, and what must but doesn't. The
 // block is nil for a file's own body.

@@ -6,8 +6,11 @@
 package testscripts
 
 import (
+	"errors"
 	"flag"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -20,7 +23,7 @@ import (
 // withoutEngine are the folders whose scripts need no engine, withEngine those that run
 // on one, with the build tag engine.
 var (
-	withoutEngine = []string{"approve", "command", "fmt", "init", "plan", "validate"}
+	withoutEngine = []string{"approve", "assert", "command", "fmt", "init", "plan", "validate"}
 	withEngine    = []string{"apply", "destroy", "drift", "engine", "fails", "locks", "others", "refusals", "saved", "status"}
 )
 
@@ -65,7 +68,7 @@ func params(folder string) testscript.Params {
 	return testscript.Params{
 		Dir:                 folder,
 		Setup:               setup,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"engine": startNothing},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"engine": startNothing, "exits": exits},
 		UpdateScripts:       *update,
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
@@ -73,6 +76,24 @@ func params(folder string) testscript.Params {
 }
 
 var update = flag.Bool("update", false, "write what commands print into the scripts that compare it")
+
+// exits runs a program that must end with a status: exits STATUS PROGRAM ARGS...
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits STATUS PROGRAM ARGS...")
+	}
+	status := 0
+	err := ts.Exec(args[1], args[2:]...)
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		status = ended.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if fmt.Sprint(status) != args[0] {
+		ts.Fatalf("exit status %d, want %s", status, args[0])
+	}
+}
 
 // setup gives a script a home of its own, outside the folder that it works in.
 func setup(env *testscript.Env) error {

@@ -196,23 +196,6 @@ func (l *lab) layMachine(dir, program string) error {
 	})
 }
 
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits STATUS PROGRAM ARGS...")
-	}
-	status := 0
-	err := ts.Exec(args[1], args[2:]...)
-	var ended *exec.ExitError
-	if errors.As(err, &ended) {
-		status = ended.ExitCode()
-	} else if err != nil {
-		ts.Fatalf("%v", err)
-	}
-	if fmt.Sprint(status) != args[0] {
-		ts.Fatalf("exit status %d, want %s", status, args[0])
-	}
-}
-
 // call is one request to the engine, as plain as it gets.
 func (l *lab) call(method, path, body string) (status int, answer []byte, err error) {
 	request, err := http.NewRequest(method, "http://engine/v1.41"+path, strings.NewReader(body))

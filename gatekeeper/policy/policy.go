@@ -68,7 +68,7 @@ func (e Entry) Explain() string {
 	var text string
 	switch {
 	case e.Wildcard:
-		text = fmt.Sprintf("any name below %s (one or more labels), not %[1]s itself", e.Host)
+		text = fmt.Sprintf("any name below %s, by one label or more (a.%[1]s, a.b.%[1]s), and not %[1]s itself", e.Host)
 	case e.Address:
 		text = fmt.Sprintf("the address %s, asked for as an address", e.Host)
 	default:

@@ -93,7 +93,7 @@ func TestExplain(t *testing.T) {
 		wide        bool
 	}{
 		{entry: "example.com:443", want: "the name example.com alone, nothing below it"},
-		{entry: "*.example.com:443", o: Options{HasReason: true}, wide: true, want: "any name below example.com (one or more labels), not example.com itself"},
+		{entry: "*.example.com:443", o: Options{HasReason: true}, wide: true, want: "any name below example.com, by one label or more (a.example.com, a.b.example.com), and not example.com itself"},
 		{entry: "10.0.5.1:443", o: Options{Address: true, Private: []string{"10.0.5.0/24"}}, want: "the address 10.0.5.1, asked for as an address; it may lie in the private range 10.0.5.0/24"},
 		{entry: "db:1", o: Options{Private: []string{"fd12::/64", "10.0.5.0/24"}}, want: "the name db alone, nothing below it; it may lie in the private ranges 10.0.5.0/24, fd12::/64"},
 	} {

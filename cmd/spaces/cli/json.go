@@ -119,11 +119,15 @@ func (i *indenter) line() {
 }
 
 func (p *problems) messages() []message {
-	out := diagnosticMessages(p.diags, p.sources)
-	for _, r := range p.refusals {
+	return append(diagnosticMessages(p.diags, p.sources), refusalMessages(p.refusals, p.sources)...)
+}
+
+func refusalMessages(refusals []reconcile.Refusal, sources map[string][]byte) []message {
+	var out []message
+	for _, r := range refusals {
 		out = append(out, message{
 			Severity: severityError, Code: r.Code, Summary: r.Text, Detail: r.Fix,
-			Origin: originIn(r.Origin), Snippet: schema.Snippet(p.sources[r.Origin.File], r.Origin.Line, r.Origin.EndLine),
+			Origin: originIn(r.Origin), Snippet: schema.Snippet(sources[r.Origin.File], r.Origin.Line, r.Origin.EndLine),
 		})
 	}
 	return out

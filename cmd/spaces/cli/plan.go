@@ -35,7 +35,7 @@ A plan that --out keeps is a record for review: "spaces apply FILE" plans again 
 goes on only if nothing has moved.
 
 With --json the plan is {format_version, project, endpoint, engine, access, items,
-standing, notes, refusals, counts}.
+standing, notes, assertions, refusals, counts}.
 
 Exit status: 0 planned, whether or not there is anything to do; 1 the engine went away
 or didn't answer; 2 with --detailed-exitcode, something is to be done; 3 refused: the

@@ -61,6 +61,10 @@ func planOf(r reconcile.Record) (*reconcile.Plan, error) {
 		}
 		p.Items = append(p.Items, item)
 	}
+	for _, a := range r.Assertions {
+		// How many hold is printed; what breaks one is among the refusals.
+		p.Assertions = append(p.Assertions, reconcile.Judgement{Sentence: a.Sentence, Breaks: make([]reconcile.Break, len(a.Breaks))})
+	}
 	for _, f := range r.Refusals {
 		p.Refusals = append(p.Refusals, reconcile.Refusal{Code: f.Code, Text: f.Text, Fix: f.Fix, ApplyOnly: f.ApplyOnly, Stays: f.Stays, Origin: origin(f.Origin)})
 	}

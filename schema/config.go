@@ -55,6 +55,9 @@ type Config struct {
 	Grants   []Grant
 	Spaces   []Space
 	Roles    []Role
+	// Moves are sorted by where they lead, those from nearest first; what leads through
+	// several blocks leads to the last of them.
+	Moves []Move
 }
 
 // Mode is how an install runs its spaces.
@@ -174,6 +177,7 @@ type Network struct {
 	NoEgress bool
 	Subnet   string // CIDR in canonical form; empty leaves it to the engine
 	IPRange  string
+	Protect  bool // may be neither removed nor made again
 }
 
 // Egress is a list of the hosts that a network's proxy lets through.
@@ -215,6 +219,7 @@ type Grant struct {
 	Target   string // absolute and clean
 	Writable bool
 	Create   bool // make a missing directory, 0700
+	Protect  bool // the volume may be neither removed nor made again
 }
 
 // Lifecycle says who starts a space.
@@ -249,6 +254,14 @@ type Space struct {
 	StopSignal  string
 	Restart     Restart
 	Proxy       Address // the list it uses, zero when it needs no telling
+	Protect     bool    // may not be removed
+}
+
+// Move says that a space goes on under another address.
+type Move struct {
+	From   Address
+	To     Address
+	Origin Origin // of the block that names From
 }
 
 // EnvVar is one environment variable.

@@ -181,6 +181,10 @@ func lies(inside, outer string) bool {
 	return inside == outer || outer == "/" || strings.HasPrefix(inside, outer+"/")
 }
 
+// Closest is the option that a misspelt word was most likely meant to be, or "" if none
+// is close.
+func Closest(word string, options []string) string { return closest(word, options) }
+
 // closest is the option that is most like a word, or "" if none is close.
 func closest(word string, options []string) string {
 	folded := foldWord(word)

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -60,14 +61,18 @@ type loader struct {
 	// bodies are the files that parsed, by name.
 	bodies   []*hclsyntax.Body
 	varFiles []varFile
-	// incomplete is set when a file could not be parsed: what it would have declared
-	// is unknown, so that a name's absence proves nothing.
+	// incomplete is set when a file could not be read or parsed: what it would have
+	// declared is unknown. unparsed are the sources of those that could be read, and
+	// unread is set when one could not.
 	incomplete bool
+	unparsed   [][]byte
+	unread     bool
 
 	project  *hclsyntax.Attribute
 	dataRoot *hclsyntax.Attribute
 	installs []*hclsyntax.Block
 	accepts  []*hclsyntax.Block
+	moved    []*hclsyntax.Block
 
 	decls     []*decl                     // every object block, as read
 	objects   map[string]map[string]*decl // the first of each name, by kind
@@ -93,6 +98,10 @@ type decl struct {
 	// are not part of the configuration.
 	again     bool
 	instances []*instance
+	// faulty is set where for_each could not be computed: one instance stands for those
+	// that it would have made, to find what else is wrong, and is no part of the
+	// configuration.
+	faulty bool
 	// value is what a reference to the block gives: an opaque value, or with for_each
 	// an object of these. Unknown when for_each could not be computed.
 	value cty.Value
@@ -124,7 +133,7 @@ func (l *loader) read() {
 	entries, err := fs.ReadDir(l.fsys, ".")
 	if err != nil {
 		l.report(diagFolderUnreadable(err))
-		l.incomplete = true
+		l.incomplete, l.unread = true, true
 	}
 	found := false
 	for _, entry := range entries { // sorted by name
@@ -147,7 +156,7 @@ func (l *loader) read() {
 	}
 	if !found && err == nil && !l.incomplete {
 		l.report(diagNoFiles())
-		l.incomplete = true
+		l.incomplete, l.unread = true, true
 	}
 	for _, file := range l.opts.VarFiles {
 		name := file.Name
@@ -167,23 +176,23 @@ func (l *loader) readFile(name string) (src []byte, ok bool) {
 	switch {
 	case err != nil:
 		l.report(diagFileUnreadable(name, err))
-		l.incomplete = true
+		l.incomplete, l.unread = true, true
 		return nil, false
 	case info.IsDir():
 		return nil, false
 	case !info.Mode().IsRegular():
 		l.report(diagFileNotRegular(name))
-		l.incomplete = true
+		l.incomplete, l.unread = true, true
 		return nil, false
 	case info.Size() > maxFileSize:
 		l.report(diagFileTooLarge(name))
-		l.incomplete = true
+		l.incomplete, l.unread = true, true
 		return nil, false
 	}
 	src, err = fs.ReadFile(l.fsys, name)
 	if err != nil {
 		l.report(diagFileUnreadable(name, err))
-		l.incomplete = true
+		l.incomplete, l.unread = true, true
 		return nil, false
 	}
 	l.config.Files = append(l.config.Files, filepath.Join(l.opts.Root, name))
@@ -197,8 +206,17 @@ func (l *loader) parse(name string, src []byte) (*hclsyntax.Body, bool) {
 	l.report(diags...)
 	if diags.HasErrors() {
 		l.incomplete = true
+		l.unparsed = append(l.unparsed, src)
 	}
 	return body, !diags.HasErrors()
+}
+
+// mayDeclare tells whether a file that could not be read or parsed may declare a name:
+// it would have to spell it, as it stands or by an escape.
+func (l *loader) mayDeclare(name string) bool {
+	return l.unread || slices.ContainsFunc(l.unparsed, func(src []byte) bool {
+		return bytes.Contains(src, []byte(name)) || bytes.Contains(src, []byte(`\u`)) || bytes.Contains(src, []byte(`\U`))
+	})
 }
 
 // collect files every block away by kind and checks the shape of each.
@@ -210,7 +228,7 @@ func (l *loader) collect() {
 			l.collectBlock(block)
 		}
 	}
-	if l.project == nil && !l.incomplete {
+	if l.project == nil && !l.mayDeclare("project") {
 		l.report(diagProjectMissing())
 	}
 	for i, block := range l.installs {
@@ -242,6 +260,8 @@ func (l *loader) collectBlock(block *hclsyntax.Block) {
 		l.installs = append(l.installs, block)
 	case "accept":
 		l.accepts = append(l.accepts, block)
+	case "moved":
+		l.moved = append(l.moved, block)
 	case "locals":
 		l.collectLocals(block)
 	case "variable":

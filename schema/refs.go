@@ -187,7 +187,7 @@ func (l *loader) resolveTraversal(traversal hcl.Traversal, each bool) (target, *
 	if declared, _ := l.isDeclared(root, name); declared {
 		return target{root, name}, nil
 	}
-	if l.incomplete {
+	if l.mayDeclare(name) {
 		return target{}, nil
 	}
 	return target{}, l.diagUndeclared(root, name, where)

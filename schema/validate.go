@@ -12,6 +12,7 @@ func (l *loader) validate() {
 	l.validatePublish()
 	l.validateGrants()
 	l.validateDependencies()
+	l.moves()
 }
 
 // whole reports whether an object was decoded without fault.

@@ -486,7 +486,10 @@ func (w *world) removeNetwork(got *ObservedNetwork) {
 }
 
 func (w *world) goneReason() string {
-	if w.options.Destroy {
+	switch {
+	case w.options.Destroy && len(w.options.Targets) > 0:
+		return "it is in the part of the project that goes"
+	case w.options.Destroy:
 		return "everything of the project goes"
 	}
 	return "it is not in the files"

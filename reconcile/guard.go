@@ -49,7 +49,11 @@ func (w *world) guard() {
 	guards := w.guards()
 	for _, i := range w.plan.Items {
 		g, guarded := guards[i.Subject]
-		if !guarded || !destroys(i) || matches(i.Subject, w.options.AllowDestroy) {
+		if !guarded || !destroys(i) {
+			continue
+		}
+		if matches(i.Subject, w.options.AllowDestroy) {
+			w.note("unprotected", i.Subject, "it is protected, and goes all the same: --allow-destroy names it", g.Origin)
 			continue
 		}
 		what := "destroy it"

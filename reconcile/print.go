@@ -100,6 +100,7 @@ func (i Item) Sign() string {
 // then what stands in every plan, then what wasn't checked or is refused, then counts.
 func (p *Plan) String() string {
 	var b strings.Builder
+	p.printHeading(&b)
 	p.printAccess(&b)
 	p.printItems(&b)
 	printNotices(&b, "In every plan", p.Standing)
@@ -116,11 +117,34 @@ func (p *Plan) Summary() string {
 		if slices.ContainsFunc(p.Refusals, func(r Refusal) bool { return !r.ApplyOnly && !r.Stays }) {
 			return "Nothing is done before what is refused is settled."
 		}
+		if len(p.LeftOut) > 0 {
+			return "No changes in what was asked for; " + leftOutCount(len(p.LeftOut)) + "."
+		}
 		return "No changes: reality is what the files say."
 	}
 	c := p.Counts()
 	return fmt.Sprintf("Plan: %d to create, %d to update in place, %d to replace, %d to destroy. Access: %d gained, %d lost.",
 		c.Create, c.Update, c.Replace, c.Destroy, c.Gains, c.Loses)
+}
+
+// printHeading says first that this isn't the whole plan.
+func (p *Plan) printHeading(b *strings.Builder) {
+	if !p.Asked.Partial() {
+		return
+	}
+	fmt.Fprintf(b, "A part of the plan (%s); ", p.Asked)
+	if len(p.LeftOut) == 0 {
+		b.WriteString("nothing else differs.\n\n")
+		return
+	}
+	b.WriteString(leftOutCount(len(p.LeftOut)) + ".\n\n")
+}
+
+func leftOutCount(n int) string {
+	if n == 1 {
+		return "1 object that differs is left out"
+	}
+	return fmt.Sprintf("%d objects that differ are left out", n)
 }
 
 func (p *Plan) printAccess(b *strings.Builder) {

@@ -34,20 +34,14 @@ func (w *world) choose() {
 		}
 	}
 	targeted := func(o string) bool { return len(w.options.Targets) == 0 || matches(o, w.options.Targets) }
-	excluded := func(o string) bool { return matches(o, w.options.Excludes) }
-	chosen := closure(objects, needs, targeted)
-	out := closure(objects, users, excluded)
-	for _, object := range objects {
-		if _, in := chosen[object]; in {
-			if _, leaves := out[object]; !leaves {
-				continue
-			}
-		}
-		w.left[object] = true
+	out := closure(objects, users, func(o string) bool { return matches(o, w.options.Excludes) })
+	chosen := closure(objects, needs, func(o string) bool { return targeted(o) && out[o] == "" })
+	for _, o := range objects {
+		w.left[o] = chosen[o] == ""
 	}
 	w.plan.Items = slices.DeleteFunc(w.plan.Items, func(i Item) bool { return w.left[i.Subject] })
-	w.plan.LeftOut = sortedKeys(w.left)
-	w.tellLeftOut(chosen, out)
+	w.plan.LeftOut = slices.DeleteFunc(objects, func(o string) bool { return !w.left[o] })
+	w.tellLeftOut(closure(objects, needs, targeted), out)
 }
 
 // needsByObject are the objects that each object's items need, for all objects that
@@ -142,17 +136,18 @@ func closure(objects []string, edges map[string][]string, match func(string) boo
 
 // tellLeftOut says what is left out and why: each object that an exclusion takes out,
 // and together those that nobody asked for.
-func (w *world) tellLeftOut(chosen, out map[string]string) {
+func (w *world) tellLeftOut(asked, out map[string]string) {
 	var others []string
 	for _, o := range w.plan.LeftOut {
-		because, leaves := out[o]
-		switch _, in := chosen[o]; {
-		case !in:
+		switch because := out[o]; {
+		case asked[o] == "":
 			others = append(others, o)
-		case leaves && because == o:
+		case because == o:
 			w.note("left out", o, "it is excluded", schema.Origin{})
-		default:
+		case because != "":
 			w.note("left out", o, fmt.Sprintf("it needs %s, which is left out", because), schema.Origin{})
+		default:
+			w.note("left out", o, "what needs it is left out", schema.Origin{})
 		}
 	}
 	if len(others) > 0 {

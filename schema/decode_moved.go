@@ -16,8 +16,6 @@ type move struct {
 	block    *hclsyntax.Block
 }
 
-func (m move) origin() Origin { return originOf(m.block.DefRange()) }
-
 // place is where one of its addresses stands.
 func (m move) place(name string) place {
 	attr := m.block.Body.Attributes[name]
@@ -26,37 +24,33 @@ func (m move) place(name string) place {
 
 // moves reads the moved blocks and follows each to where it leads in the end.
 func (l *loader) moves() {
-	followed := l.readMoves()
-	for _, m := range followed.all {
-		to, hops, ok := followed.follow(l, m)
-		if !ok || !l.leadsSomewhere(m, to) {
+	all := l.readMoves()
+	ends := l.followMoves(all)
+	hops := map[Address]int{}
+	for _, m := range all {
+		end := ends[m.from]
+		if end.circle || !l.leadsSomewhere(m, end.to) {
 			continue
 		}
-		for _, pair := range l.instancesMoved(m, to) {
-			pair.Origin = m.origin()
+		for _, pair := range l.instancesMoved(m, end.to) {
+			pair.Origin = originOf(m.block.DefRange())
 			l.config.Moves = append(l.config.Moves, pair)
-			followed.hops[pair.From] = hops
+			hops[pair.From] = end.hops
 		}
 	}
 	slices.SortStableFunc(l.config.Moves, func(a, b Move) int {
-		return cmp.Or(compareAddresses(a.To, b.To), cmp.Compare(followed.hops[a.From], followed.hops[b.From]), compareAddresses(a.From, b.From))
+		return cmp.Or(compareAddresses(a.To, b.To), cmp.Compare(hops[a.From], hops[b.From]), compareAddresses(a.From, b.From))
 	})
 }
 
-// moveChain are the moves by what they lead from.
-type moveChain struct {
-	all  []move
-	from map[Address]move
-	hops map[Address]int
-}
-
-func (l *loader) readMoves() moveChain {
-	c := moveChain{from: map[Address]move{}, hops: map[Address]int{}}
+// readMoves are the moved blocks that can be meant, in the order they stand in.
+func (l *loader) readMoves() []move {
 	slices.SortFunc(l.moved, func(a, b *hclsyntax.Block) int {
 		x, y := a.DefRange(), b.DefRange()
 		return cmp.Or(cmp.Compare(x.Filename, y.Filename), cmp.Compare(x.Start.Byte, y.Start.Byte))
 	})
-	to := map[Address]move{}
+	var all []move
+	from, to := map[Address]move{}, map[Address]move{}
 	for _, block := range l.moved {
 		m := move{block: block}
 		var okFrom, okTo bool
@@ -65,7 +59,7 @@ func (l *loader) readMoves() moveChain {
 		if !okFrom || !okTo || l.movedFromDeclared(m) {
 			continue
 		}
-		if first, again := c.from[m.from]; again {
+		if first, again := from[m.from]; again {
 			l.report(diagMovedTwice("from", m.from, first.block, m.place("from")))
 			continue
 		}
@@ -73,10 +67,10 @@ func (l *loader) readMoves() moveChain {
 			l.report(diagMovedTwice("to", m.to, first.block, m.place("to")))
 			continue
 		}
-		c.from[m.from], to[m.to] = m, m
-		c.all = append(c.all, m)
+		from[m.from], to[m.to] = m, m
+		all = append(all, m)
 	}
-	return c
+	return all
 }
 
 // movedAddress reads space.NAME or space.NAME["KEY"].
@@ -141,35 +135,45 @@ func (d *decl) has(a Address) bool {
 	return slices.ContainsFunc(d.instances, func(i *instance) bool { return i.addr == a })
 }
 
-// follow is where a move leads once all that follow it are done, in so many steps.
-func (c moveChain) follow(l *loader, m move) (to Address, hops int, ok bool) {
-	passed := map[Address]bool{m.from: true}
-	first := m
-	for {
-		if passed[m.to] {
-			// Each of the circle comes by here; the first of them tells.
-			if m.to == first.from && c.isFirst(first) {
-				l.report(diagMovedCycle(first.from, first.place("from")))
-			}
-			return Address{}, 0, false
-		}
-		passed[m.to] = true
-		next, more := c.from[m.to]
-		if !more {
-			return m.to, len(passed), true
-		}
-		m = next
-	}
+// moveEnd is where a move leads once all that follow it are done, and in how many steps.
+type moveEnd struct {
+	to     Address
+	hops   int
+	circle bool
 }
 
-// isFirst tells whether no other block of a circle stands before this one.
-func (c moveChain) isFirst(m move) bool {
-	for at := c.from[m.to]; at.from != m.from; at = c.from[at.to] {
-		if slices.IndexFunc(c.all, func(o move) bool { return o.from == at.from }) < slices.IndexFunc(c.all, func(o move) bool { return o.from == m.from }) {
-			return false
+// followMoves finds the end of each move, by what it leads from, and reports circles.
+func (l *loader) followMoves(all []move) map[Address]moveEnd {
+	next := make(map[Address]int, len(all))
+	for i, m := range all {
+		next[m.from] = i
+	}
+	ends := make(map[Address]moveEnd, len(all))
+	for i := range all {
+		var path []int
+		passed := map[int]bool{}
+		end, known := moveEnd{}, false
+		for at, more := i, true; more; at, more = next[all[at].to] {
+			if end, known = ends[all[at].from]; known {
+				break
+			}
+			if passed[at] {
+				first := slices.Min(path[slices.Index(path, at):])
+				l.report(diagMovedCycle(all[first].from, all[first].place("from")))
+				end, known = moveEnd{circle: true}, true
+				break
+			}
+			path, passed[at] = append(path, at), true
+		}
+		for _, at := range slices.Backward(path) {
+			if !known {
+				end, known = moveEnd{to: all[at].to}, true
+			}
+			end.hops++
+			ends[all[at].from] = end
 		}
 	}
-	return true
+	return ends
 }
 
 // leadsSomewhere reports a move to what isn't in the files, or isn't made by apply.
@@ -178,6 +182,8 @@ func (l *loader) leadsSomewhere(m move, to Address) bool {
 	switch {
 	case d == nil && l.mayDeclare(to.Name), d != nil && d.faulty:
 		return false // it may be in what could not be read
+	case (d == nil || to.Key != "" && !d.has(to)) && m.to != to:
+		return false // reported with the last of those that lead there
 	case d == nil:
 		l.report(diagMovedUndeclared(to, closest(to.Name, l.namesOf("space")), m.place("to")))
 		return false

@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ const (
 	variablesExt  = ".spacesvars"
 	autoVariables = "auto" + variablesExt
 	maxFileSize   = 4 << 20
+	maxFolderSize = 32 << 20
 )
 
 // Load reads the folder fsys and says what its files mean. The Config is never nil,
@@ -65,8 +67,11 @@ type loader struct {
 	// declared is unknown. unparsed are the sources of those that could be read, and
 	// unread is set when one could not.
 	incomplete bool
-	unparsed   [][]byte
-	unread     bool
+	// size is how much was read, and infos are the files it was read from.
+	size     int64
+	infos    []namedInfo
+	unparsed [][]byte
+	unread   bool
 
 	project  *hclsyntax.Attribute
 	dataRoot *hclsyntax.Attribute
@@ -170,6 +175,12 @@ func (l *loader) read() {
 	}
 }
 
+// namedInfo is a file by the name in the folder, whatever it leads to.
+type namedInfo struct {
+	fs.FileInfo
+	name string
+}
+
 // readFile reads a file of the folder; ok is false for what is not a file.
 func (l *loader) readFile(name string) (src []byte, ok bool) {
 	info, err := fs.Stat(l.fsys, name)
@@ -188,7 +199,22 @@ func (l *loader) readFile(name string) (src []byte, ok bool) {
 		l.report(diagFileTooLarge(name))
 		l.incomplete, l.unread = true, true
 		return nil, false
+	case l.size+info.Size() > maxFolderSize:
+		if l.size <= maxFolderSize {
+			l.report(diagFolderTooLarge(name))
+		}
+		l.size = maxFolderSize + 1 // nothing more is read
+		l.incomplete, l.unread = true, true
+		return nil, false
 	}
+	for _, other := range l.infos {
+		if os.SameFile(other.FileInfo, info) {
+			l.report(diagFileTwice(name, other.name))
+			return nil, false
+		}
+	}
+	l.infos = append(l.infos, namedInfo{info, name})
+	l.size += info.Size()
 	src, err = fs.ReadFile(l.fsys, name)
 	if err != nil {
 		l.report(diagFileUnreadable(name, err))
@@ -201,7 +227,8 @@ func (l *loader) readFile(name string) (src []byte, ok bool) {
 
 // parse reads the syntax of one file of the configuration.
 func (l *loader) parse(name string, src []byte) (*hclsyntax.Body, bool) {
-	l.config.Sources[name] = src
+	// A zero byte, which no text holds, would be taken for what is hidden.
+	l.config.Sources[name] = bytes.ReplaceAll(src, []byte{hiddenByte}, []byte{'?'})
 	body, diags := parseSource(src, name)
 	l.report(diags...)
 	if diags.HasErrors() {

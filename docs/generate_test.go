@@ -406,6 +406,11 @@ func pinnedPlan(t *testing.T, name string) string {
 var recordTexts = map[string]string{
 	"Record.format_version": "1.",
 	"Record.project":        "The project.",
+	"Record.targets":        "What `--target` named, absent without any.",
+	"Record.excludes":       "What `--exclude` named, likewise.",
+	"Record.replace":        "What `--replace` named, likewise.",
+	"Record.allow_destroy":  "What `--allow-destroy` named, likewise.",
+	"Record.left_out":       "The addresses of what differs and isn't in this part of the plan.",
 	"Record.endpoint":       "The engine's endpoint; absent without one.",
 	"Record.engine":         "The engine's name and release; absent where none was asked.",
 	"Record.variables":      "Keyed digests of the variables' values, by name; empty without a key.",

@@ -1,6 +1,7 @@
 package places
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,7 +99,9 @@ func (a *Applier) Apply(ctx context.Context, step reconcile.Step) error {
 		defer a.busy.lock(s.Container.Name)()
 		return a.createSpace(ctx, s)
 	case reconcile.ReplaceSpace:
-		defer a.busy.lock(s.Container.Name)()
+		for _, name := range slices.Compact(slices.Sorted(slices.Values([]string{cmp.Or(s.From, s.Container.Name), s.Container.Name}))) {
+			defer a.busy.lock(name)()
+		}
 		return a.replaceSpace(ctx, s)
 	case reconcile.UpdateSpace:
 		defer a.busy.lock(s.Name)()

@@ -37,7 +37,10 @@ func testCrash(t *testing.T, w *workbench) {
 	c := &crasher{workbench: w, project: w.project + "x", proxied: proxied}
 	bystander := w.stranger(t, w.name("bystander"), &container.HostConfig{})
 
-	for name, first := range map[string]*schema.Config{"create": nil, "replace": c.config("1")} {
+	before := c.config("1")
+	before.Moves = nil
+	before.Spaces[0].Address.Name = "site"
+	for name, first := range map[string]*schema.Config{"create": nil, "replace": c.config("1"), "move": before} {
 		t.Run(name, func(t *testing.T) {
 			second := c.config("2")
 			c.converge(t, first)
@@ -49,6 +52,7 @@ func testCrash(t *testing.T, w *workbench) {
 			}
 			for i := range calls {
 				c.converge(t, first)
+				held := c.volume(t)
 				proxy.Forget()
 				plan := c.plan(t, second)
 				proxy.Arm(endsAt(i + 1)...)
@@ -59,7 +63,11 @@ func testCrash(t *testing.T, w *workbench) {
 					t.Errorf("call %d: the apply came to its end after %v", i+1, made)
 				}
 				c.converge(t, second)
-				c.judge(t, fmt.Sprintf("after call %d of %v", i+1, made))
+				when := fmt.Sprintf("after call %d of %v", i+1, made)
+				c.judge(t, when)
+				if now := c.volume(t); first != nil && now != held {
+					t.Errorf("%s: the volume is another", when)
+				}
 			}
 		})
 	}
@@ -88,7 +96,9 @@ type crasher struct {
 	proxied *Engine
 }
 
-// config is one space on two networks; the version is what it is told apart by.
+// config is one space on two networks, with a volume, a port and an address, which two
+// containers can't have at once; the version is what it is told apart by. It may have
+// been called site.
 func (c *crasher) config(version string) *schema.Config {
 	object := func(kind, name string) schema.Object {
 		return schema.Object{Address: schema.Address{Kind: kind, Name: name}, Origins: map[string]schema.Origin{}}
@@ -99,8 +109,9 @@ func (c *crasher) config(version string) *schema.Config {
 		Images:  []schema.Image{{Object: object("image", "payload"), Reference: c.image}},
 		Networks: []schema.Network{
 			{Object: object("network", "a"), Internal: true, NoEgress: true},
-			{Object: object("network", "b"), Internal: true, NoEgress: true},
+			{Object: object("network", "b"), Reason: "a port", Subnet: "10.213.77.0/24"},
 		},
+		Grants: []schema.Grant{{Object: object("grant", "data"), Kind: schema.GrantVolume, Source: "data", Target: "/data", Writable: true}},
 	}
 	for _, code := range []string{schema.AcceptNotRootless, schema.AcceptLimitsUnenforced, schema.AcceptNetworkNotIsolated} {
 		cfg.Accepts = append(cfg.Accepts, schema.Accept{Code: code, Reason: "a test"})
@@ -111,9 +122,24 @@ func (c *crasher) config(version string) *schema.Config {
 		Image:     cfg.Images[0].Address,
 		Command:   []string{"payload", "wait"},
 		Env:       []schema.EnvVar{{Name: "VERSION", Value: version}},
-		Networks:  []schema.Attachment{{Network: cfg.Networks[0].Address}, {Network: cfg.Networks[1].Address}},
+		Networks:  []schema.Attachment{{Network: cfg.Networks[0].Address}, {Network: cfg.Networks[1].Address, Address: "10.213.77.10"}},
+		Grants:    []schema.Address{cfg.Grants[0].Address},
+		Publish:   []schema.Publish{{Host: "127.0.0.1", Port: 18377, Container: 80, Protocol: "tcp"}},
 	}}
+	cfg.Moves = []schema.Move{{From: schema.Address{Kind: "space", Name: "site"}, To: cfg.Spaces[0].Address}}
 	return cfg
+}
+
+// volume is the revision of the project's volume, which its making is part of; empty
+// without one.
+func (c *crasher) volume(t *testing.T) string {
+	t.Helper()
+	actual, err := c.Observer().Inspect(t.Context(), Query{Project: c.project, Store: c.store})
+	must(t, err)
+	if len(actual.Volumes) != 1 {
+		return ""
+	}
+	return actual.Volumes[0].Revision
 }
 
 // planned is a plan and what it was made from.
@@ -125,7 +151,7 @@ type planned struct {
 // plan is one for a configuration, nil for nothing at all.
 func (c *crasher) plan(t *testing.T, cfg *schema.Config) planned {
 	t.Helper()
-	o := reconcile.Options{Destroy: cfg == nil}
+	o := reconcile.Options{Destroy: cfg == nil, RemoveVolumes: cfg == nil}
 	if cfg == nil {
 		cfg = c.config("")
 	}

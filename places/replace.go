@@ -1,6 +1,7 @@
 package places
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,8 @@ func (e *ReplaceError) Unwrap() []error {
 type replacement struct {
 	*Applier
 	name string
+	// from is the name that the old one has, another where its space was moved.
+	from string
 	old  *live // as it was before anything was done
 	// newID is empty until it is known; a create that failed may have made one all the
 	// same (hashicorp/nomad#6325), so a rollback looks for it by its label.
@@ -52,15 +55,22 @@ type replacement struct {
 // then removes the old one. At any moment one of them has its own name or can be given
 // it: what a crash leaves says by its names and by spaces.replaces how far it went.
 // Where a step fails the old one comes back; once the new one runs there is no way
-// back, and an old one that can't be removed is left as <name>.old, stopped.
+// back, and an old one that can't be removed is left as <name>.old, stopped. The old one
+// of a space that was moved has another name until it is <name>.old, and has it again
+// where it comes back.
 func (a *Applier) replaceSpace(ctx context.Context, s reconcile.ReplaceSpace) error {
 	name := s.Container.Name
-	old, err := a.existing(ctx, name)
+	from := cmp.Or(s.From, name)
+	old, err := a.existing(ctx, from)
 	if err != nil {
 		return err
 	}
-	for _, temporary := range []string{name + reconcile.SuffixNew, name + reconcile.SuffixOld} {
-		if err := a.vacant(ctx, temporary); err != nil {
+	free := []string{name + reconcile.SuffixNew, name + reconcile.SuffixOld}
+	if from != name {
+		free = append(free, name)
+	}
+	for _, n := range free {
+		if err := a.vacant(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -73,9 +83,12 @@ func (a *Applier) replaceSpace(ctx context.Context, s reconcile.ReplaceSpace) er
 		asked.Labels = map[string]string{}
 	}
 	asked.Labels[reconcile.LabelReplaces] = old.ID
-	r := &replacement{Applier: a, name: name, old: old}
+	r := &replacement{Applier: a, name: name, from: from, old: old}
 	if err := r.swap(ctx, asked, s.WaitFor); err != nil {
-		return &ReplaceError{Name: name, Err: err, Rollback: r.rollBack(ctx)}
+		return &ReplaceError{Name: from, Err: err, Rollback: r.rollBack(ctx)}
+	}
+	if from != name {
+		a.seen.forget(containerKey(from))
 	}
 	if err := a.remove(ctx, old.ID, name+reconcile.SuffixOld, false); err != nil {
 		return fmt.Errorf("container %s was replaced, but the old one is left as %s%s: %w", name, name, reconcile.SuffixOld, err)
@@ -119,9 +132,9 @@ func (r *replacement) swap(ctx context.Context, asked reconcile.Container, waitF
 // as it stops, which is never how we made it, takes its name with it.
 func (r *replacement) moveAside(ctx context.Context) error {
 	if r.old.HostConfig.AutoRemove && r.old.active() {
-		return r.waitGone(ctx, r.old.ID, r.name)
+		return r.waitGone(ctx, r.old.ID, r.from)
 	}
-	return r.rename(ctx, r.old.ID, r.name, r.name+reconcile.SuffixOld)
+	return r.rename(ctx, r.old.ID, r.from, r.name+reconcile.SuffixOld)
 }
 
 // rollBack puts the old container back as it was. It goes by what it finds, not by
@@ -181,8 +194,8 @@ func (r *replacement) restoreOld(ctx context.Context) error {
 	case now == nil:
 		return errors.New("it is gone")
 	}
-	if have := now.name(); have != r.name {
-		if err := r.rename(ctx, now.ID, have, r.name); err != nil {
+	if have := now.name(); have != r.from {
+		if err := r.rename(ctx, now.ID, have, r.from); err != nil {
 			return err
 		}
 	}
@@ -191,7 +204,7 @@ func (r *replacement) restoreOld(ctx context.Context) error {
 }
 
 func (r *replacement) restorePolicy(ctx context.Context, now *live) error {
-	return r.setRestart(ctx, now, r.name, r.old.restart())
+	return r.setRestart(ctx, now, r.from, r.old.restart())
 }
 
 // restoreState starts the old container if it ran, and pauses it if it was paused.
@@ -201,7 +214,7 @@ func (r *replacement) restoreState(ctx context.Context, now *live) error {
 		return nil
 	}
 	if !is.Running {
-		if err := r.start(ctx, now.ID, r.name); err != nil {
+		if err := r.start(ctx, now.ID, r.from); err != nil {
 			return err
 		}
 	}
@@ -209,7 +222,7 @@ func (r *replacement) restoreState(ctx context.Context, now *live) error {
 		call, cancel := context.WithTimeout(ctx, r.timeouts.update)
 		defer cancel()
 		if err := r.docker.ContainerPause(call, now.ID); err != nil && !cerrdefs.IsConflict(err) {
-			return fmt.Errorf("cannot pause container %s again: %w", r.name, err)
+			return fmt.Errorf("cannot pause container %s again: %w", r.from, err)
 		}
 	}
 	return nil

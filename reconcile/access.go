@@ -24,7 +24,14 @@ const (
 func (w *world) accessChanges() []AccessChange {
 	before, after := w.accessNow(), w.accessAsked()
 	for _, s := range w.wantSpaces {
-		for network := range s.Container.Networks {
+		networks := s.Container.Networks
+		if w.left[s.Address.String()] {
+			networks = nil
+			if c := w.containerOf(s); c != nil {
+				networks = present(c.Networks)
+			}
+		}
+		for network := range networks {
 			w.members[network] = append(w.members[network], s.Address.String())
 		}
 	}
@@ -78,22 +85,34 @@ func (a Access) bare() Access {
 func (w *world) accessNow() []Access {
 	var out []Access
 	for _, c := range w.actual.Containers {
-		if running(c.State) {
-			if slices.ContainsFunc(c.Excess, func(f Field) bool { return f.EngineFilled }) {
-				label, _ := parseApplied(w.host.Digest, c.Labels[LabelApplied])
-				c.Excess = slices.DeleteFunc(slices.Clone(c.Excess), func(f Field) bool { return filledIn(f, label) })
-			}
-			c.Networks = present(c.Networks)
-			out = append(out, w.containerAccess(w.subject(c), c.Container, w.isNetwork, nil)...)
-			out = append(out, w.reachedBy(w.subject(c), c.Container)...)
-			out = append(out, w.sharedAccess(c)...)
-		}
+		out = append(out, w.containerNow(c)...)
 	}
 	for _, n := range w.actual.Networks {
-		for _, m := range n.Members {
-			if !m.Ours && m.Running {
-				out = append(out, Access{Space: foreign(m.Name), Kind: AccessNetwork, What: n.Name, How: reach(n.Network), Wide: !n.Internal})
-			}
+		out = append(out, strangersNow(n)...)
+	}
+	return out
+}
+
+// containerNow is what a container reaches if it runs, and who reaches it by it.
+func (w *world) containerNow(c ObservedContainer) []Access {
+	if !running(c.State) {
+		return nil
+	}
+	if slices.ContainsFunc(c.Excess, func(f Field) bool { return f.EngineFilled }) {
+		label, _ := parseApplied(w.host.Digest, c.Labels[LabelApplied])
+		c.Excess = slices.DeleteFunc(slices.Clone(c.Excess), func(f Field) bool { return filledIn(f, label) })
+	}
+	c.Networks = present(c.Networks)
+	out := w.containerAccess(w.subject(c), c.Container, w.isNetwork, nil)
+	out = append(out, w.reachedBy(w.subject(c), c.Container)...)
+	return append(out, w.sharedAccess(c)...)
+}
+
+func strangersNow(n ObservedNetwork) []Access {
+	var out []Access
+	for _, m := range n.Members {
+		if !m.Ours && m.Running {
+			out = append(out, Access{Space: foreign(m.Name), Kind: AccessNetwork, What: n.Name, How: reach(n.Network), Wide: !n.Internal})
 		}
 	}
 	return out
@@ -125,12 +144,31 @@ func (w *world) sharedAccess(c ObservedContainer) []Access {
 func (w *world) accessAsked() []Access {
 	var out []Access
 	for _, s := range w.wantSpaces {
-		out = append(out, w.spaceAccess(s)...)
+		if !w.left[s.Address.String()] {
+			out = append(out, w.spaceAccess(s)...)
+		}
 	}
+	out = append(out, w.leftNow()...)
 	for _, c := range w.actual.Containers {
 		if w.untouched[c.Name] && running(c.State) {
 			c.Networks = present(c.Networks)
 			out = append(out, w.containerAccess(w.subject(c), c.Container, w.isNetwork, nil)...)
+		}
+	}
+	return out
+}
+
+// leftNow is what goes on being reached because the plan leaves it out.
+func (w *world) leftNow() []Access {
+	var out []Access
+	for _, c := range w.actual.Containers {
+		if w.left[w.subject(c)] && !w.untouched[c.Name] {
+			out = append(out, w.containerNow(c)...)
+		}
+	}
+	for _, n := range w.actual.Networks {
+		if w.left[w.networkSubject(n.Name)] {
+			out = append(out, strangersNow(n)...)
 		}
 	}
 	return out

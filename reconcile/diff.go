@@ -14,6 +14,16 @@ type Options struct {
 	Destroy bool
 	// RemoveVolumes lets volumes, and what they hold, go with it.
 	RemoveVolumes bool
+	// Targets and Excludes choose a part of the plan, by address; a block with for_each
+	// stands for all that it makes. No target is everything.
+	Targets  []string
+	Excludes []string
+	// Replace are the addresses of spaces and networks to be made anew, whatever differs.
+	Replace []string
+	// AllowDestroy are the addresses that may go though they are protected.
+	AllowDestroy []string
+	// Guards are what the last apply found protected.
+	Guards []Guard
 }
 
 // Diff compares what is asked with what is and returns what would make them the same.
@@ -22,12 +32,16 @@ type Options struct {
 func Diff(d Desired, h HostFacts, a Actual, o Options) (*Plan, error) {
 	w := newWorld(d, h, a, o)
 	w.recovery()
+	w.takeOvers()
 	w.directories()
 	w.makeImages()
 	w.makeVolumes()
 	w.makeNetworks()
 	w.makeSpaces()
 	w.removals()
+	w.roles()
+	w.choose()
+	w.guard()
 	w.variables()
 	w.plan.Access = w.accessChanges()
 	w.effects()
@@ -84,6 +98,10 @@ type world struct {
 	// untouched are containers that go on as they are: the host's own.
 	untouched map[string]bool
 	refused   map[string]bool
+	// moved are the spaces that take over from a container of another name, by that name.
+	moved map[string]Space
+	// left are the addresses of what differs and is left out of the plan.
+	left map[string]bool
 	// hostRefusals and reaches are what the host's files make of the grants.
 	hostRefusals []Refusal
 	reaches      []accessNote
@@ -115,6 +133,8 @@ func newWorld(d Desired, h HostFacts, a Actual, o Options) *world {
 		addresses:    make(map[string]string, len(d.Spaces)),
 		untouched:    map[string]bool{},
 		refused:      map[string]bool{},
+		moved:        map[string]Space{},
+		left:         map[string]bool{},
 		plan:         Plan{Project: d.Project, Endpoint: d.Endpoint, Engine: a.Engine.Name},
 	}
 	for _, s := range d.Spaces {
@@ -226,6 +246,7 @@ func (w *world) makeImages() {
 			w.makeImage(i, facts, exists)
 		}
 		if r := facts.LabelRefusal(i.Reference, i.Origin); r != nil && w.imageItem[i.Reference] == "" {
+			r.About = i.Address.String()
 			w.refuse(*r)
 		}
 	}
@@ -262,7 +283,7 @@ func (w *world) makeImage(i Image, facts ImageFacts, exists bool) {
 	if input.Problem != "" {
 		w.refuse(Refusal{
 			Code: CodeImageInput, Text: fmt.Sprintf("%s can't be made: %s.", i.Address, input.Problem),
-			Fix: input.Fix, Origin: i.Origin,
+			Fix: input.Fix, Origin: i.Origin, About: i.Address.String(),
 		})
 		return
 	}
@@ -324,7 +345,7 @@ func (w *world) makeNetworks() {
 		got, exists := w.networks[name]
 		if !exists {
 			if holder, taken := w.actual.Taken.Networks[name]; taken {
-				w.refuseTaken("network", name, holder, want.Origin)
+				w.refuseTaken("network", name, holder, want.Address.String(), want.Origin)
 				continue
 			}
 			w.netMade[name] = w.add(w.createNetwork(want, nil, SideEither))
@@ -335,7 +356,7 @@ func (w *world) makeNetworks() {
 		}
 		ds := differences(got.comparableTo(want).Fields(), want.Fields())
 		changes := w.changes(ds, applied{}, func(path string) schema.Origin { return networkOrigin(want, path) })
-		if len(changes) > 0 {
+		if asked := w.replaceAsked(want.Address.String()); len(changes) > 0 || asked {
 			for i := range changes {
 				// A network can't change and carries no digest of what was asked.
 				changes[i].Forces, changes[i].Side = true, SideEither
@@ -344,7 +365,7 @@ func (w *world) makeNetworks() {
 			w.netGone[name] = w.add(Item{
 				ID: "remove " + want.Address.String(), Subject: want.Address.String(),
 				Step:    RemoveNetwork{name},
-				Reasons: []string{"a network can't be changed: it is removed and made again"},
+				Reasons: remakeReasons(len(changes) > 0, asked),
 				Origin:  want.Origin, Effects: Replaces, Side: SideEither,
 				Needs: w.discarded[name],
 			})
@@ -378,6 +399,17 @@ func (w *world) makeNetworks() {
 	}
 }
 
+func remakeReasons(differs, asked bool) []string {
+	var reasons []string
+	if asked {
+		reasons = append(reasons, askedFor)
+	}
+	if differs {
+		reasons = append(reasons, "a network can't be changed: it is removed and made again")
+	}
+	return reasons
+}
+
 // ambiguous refuses a network of ours whose name another has too: nobody can tell which
 // of them is meant.
 func (w *world) ambiguous(n Network) bool {
@@ -394,7 +426,7 @@ func (w *world) ambiguous(n Network) bool {
 		Text: fmt.Sprintf("The network %s and %s have one name.", n.Name, holder),
 		Fix: fmt.Sprintf("Remove the other one by its id: docker network ls --no-trunc --filter name=%s shows both, "+
 			"docker network inspect ID what each is, docker network rm ID removes one.", n.Name),
-		Origin: n.Origin,
+		Origin: n.Origin, About: n.Address.String(),
 	})
 	return true
 }
@@ -431,7 +463,7 @@ func (w *world) removeNetwork(got *ObservedNetwork) {
 					Code:  CodeNetworkInUse,
 					Text:  fmt.Sprintf("The network %s stays: %s is on it, which isn't ours.", got.Name, m.Name),
 					Fix:   fmt.Sprintf("Take it off (docker network disconnect %s %s) and destroy again.", got.Name, m.Name),
-					Stays: true,
+					Stays: true, About: w.networkSubject(got.Name),
 				})
 				w.refused[got.Name] = true
 			}
@@ -454,7 +486,10 @@ func (w *world) removeNetwork(got *ObservedNetwork) {
 }
 
 func (w *world) goneReason() string {
-	if w.options.Destroy {
+	switch {
+	case w.options.Destroy && len(w.options.Targets) > 0:
+		return "it is in the part of the project that goes"
+	case w.options.Destroy:
 		return "everything of the project goes"
 	}
 	return "it is not in the files"
@@ -521,7 +556,7 @@ func (w *world) makeVolumes() {
 		got, exists := w.volumes[name]
 		if !exists {
 			if holder, taken := w.actual.Taken.Volumes[name]; taken {
-				w.refuseTaken("volume", name, holder, want.Origin)
+				w.refuseTaken("volume", name, holder, "volume."+want.Short, want.Origin)
 				continue
 			}
 			w.volMade[name] = w.add(w.createVolume(want, nil))
@@ -539,7 +574,7 @@ func (w *world) makeVolumes() {
 			w.refuse(Refusal{
 				Code: CodeVolumeInUse,
 				Text: fmt.Sprintf("The volume %s was remade behind our back and %s, which isn't ours, uses it.", name, strings.Join(got.Users, ", ")),
-				Fix:  "Stop and remove what uses it, then apply again.", Origin: want.Origin,
+				Fix:  "Stop and remove what uses it, then apply again.", Origin: want.Origin, About: "volume." + want.Short,
 			})
 			continue
 		}
@@ -577,16 +612,13 @@ func (w *world) createVolume(v Volume, changes []Change) Item {
 // leaveVolume keeps a volume that nothing asks for, since removing it loses data,
 // unless that was asked for by name.
 func (w *world) leaveVolume(got *ObservedVolume) {
-	subject := "volume " + got.Name
-	if short := got.Labels[LabelName]; got.Name == w.desired.Project+"-"+short {
-		subject = "volume." + short
-	}
+	subject := w.volumeSubject(got.Volume)
 	switch {
 	case !w.options.RemoveVolumes:
 		w.note("kept", subject, "nothing in the files uses it; it stays, with what it holds", schema.Origin{})
 	case len(got.Users) > 0:
 		w.refuse(Refusal{
-			Code: CodeVolumeInUse, Stays: true,
+			Code: CodeVolumeInUse, Stays: true, About: subject,
 			Text: fmt.Sprintf("The volume %s stays: %s, which isn't ours, uses it.", got.Name, strings.Join(got.Users, ", ")),
 			Fix:  "Remove what uses it and destroy again.",
 		})
@@ -597,6 +629,13 @@ func (w *world) leaveVolume(got *ObservedVolume) {
 			Effects: Destroys, Side: SideEither, Needs: w.discarded[got.Name],
 		})
 	}
+}
+
+func (w *world) volumeSubject(v Volume) string {
+	if short := v.Labels[LabelName]; v.Name == w.desired.Project+"-"+short {
+		return "volume." + short
+	}
+	return "volume " + v.Name
 }
 
 func (w *world) note(kind, subject, text string, at schema.Origin) {
@@ -615,12 +654,12 @@ func (w *world) variables() {
 	}
 }
 
-func (w *world) refuseTaken(kind, name, holder string, at schema.Origin) {
+func (w *world) refuseTaken(kind, name, holder, about string, at schema.Origin) {
 	w.refuse(Refusal{
 		Code:   CodeNameTaken,
 		Text:   fmt.Sprintf("The %s name %s is taken by %s.", kind, name, holder),
 		Fix:    "Remove or rename it, or give yours another name; what isn't ours is never touched.",
-		Origin: at,
+		Origin: at, About: about,
 	})
 }
 

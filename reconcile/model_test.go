@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -71,7 +72,7 @@ func (m *model) Apply(_ context.Context, step Step) error {
 	case CreateSpace:
 		return m.create(s.Container, s.Container.Name, "")
 	case ReplaceSpace:
-		old := m.container(s.Container.Name)
+		old := m.container(cmp.Or(s.From, s.Container.Name))
 		if old == nil {
 			return fmt.Errorf("no container %s to replace", s.Container.Name)
 		}

@@ -10,6 +10,13 @@ type Plan struct {
 	// Engine is the engine's name and release, or why there is none.
 	Engine string
 
+	// Asked is what part of the plan was asked for, and what beyond the files.
+	Asked Asked
+	// LeftOut are the addresses of what differs and the plan leaves as it is.
+	LeftOut []string
+	// Guards are what is protected once the plan is carried out, for the next one.
+	Guards []Guard
+
 	// Variables are digests of the values that the variables were given, by name.
 	Variables []VariableDigest
 	// Access is who gains or loses what, against what really runs now.
@@ -26,6 +33,17 @@ type Plan struct {
 	// Refusals are why the plan, or its apply, can't go ahead.
 	Refusals []Refusal
 }
+
+// Asked are the flags that decide what a plan does, each sorted.
+type Asked struct {
+	Targets      []string
+	Excludes     []string
+	Replace      []string
+	AllowDestroy []string
+}
+
+// Partial tells whether only a part of the plan was asked for.
+func (a Asked) Partial() bool { return len(a.Targets)+len(a.Excludes) > 0 }
 
 // VariableDigest tells one value of a variable from another, and nothing else of it.
 type VariableDigest struct {
@@ -134,6 +152,9 @@ type Refusal struct {
 	ApplyOnly bool
 	// Stays refusals bar nothing: the rest goes ahead and the thing itself is left.
 	Stays bool
+	// About is the address of the one object it is about: a plan that leaves the object
+	// out does without.
+	About string
 }
 
 // Error makes a refusal an error, for the parts that find one before there is a plan.
@@ -165,4 +186,5 @@ const (
 	CodeSecretFile          = "secret-file"
 	CodeSocketPath          = "socket-path"
 	CodeAssertionBroken     = "assertion-broken"
+	CodeProtected           = "protected"
 )

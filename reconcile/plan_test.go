@@ -121,6 +121,16 @@ func happen(m *model, o *Options, words []string) error {
 		o.Destroy = true
 	case "volumes":
 		o.RemoveVolumes = true
+	case "target":
+		o.Targets = append(o.Targets, words[1:]...)
+	case "exclude":
+		o.Excludes = append(o.Excludes, words[1:]...)
+	case "replace":
+		o.Replace = append(o.Replace, words[1:]...)
+	case "allow-destroy":
+		o.AllowDestroy = append(o.AllowDestroy, words[1:]...)
+	case "remembered":
+		o.Guards = append(o.Guards, Guard{Address: name, Origin: schema.Origin{File: "main.hcl", Line: 7}})
 	case "unenforced":
 		m.actual.Engine.Unenforced = words[1:]
 	case "lacks":
@@ -139,6 +149,8 @@ func happen(m *model, o *Options, words []string) error {
 		m.actual.Taken.Containers = map[string]string{name: "a container nobody labelled"}
 	case "input":
 		m.host.Inputs = map[string]ImageInput{name: {Digest: value, Bases: words[3:]}}
+	case "unmakeable":
+		m.host.Inputs = map[string]ImageInput{name: {Problem: "it isn't there", Fix: "Make it."}}
 	case "content":
 		f := m.host.Paths[name]
 		f.Content = value

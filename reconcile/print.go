@@ -100,6 +100,7 @@ func (i Item) Sign() string {
 // then what stands in every plan, then what wasn't checked or is refused, then counts.
 func (p *Plan) String() string {
 	var b strings.Builder
+	p.printHeading(&b)
 	p.printAccess(&b)
 	p.printItems(&b)
 	printNotices(&b, "In every plan", p.Standing)
@@ -112,13 +113,15 @@ func (p *Plan) String() string {
 
 // Summary is the plan's closing line.
 func (p *Plan) Summary() string {
-	if p.HasChanges() {
+	switch {
+	case p.HasChanges():
 		c := p.Counts()
 		return fmt.Sprintf("Plan: %d to create, %d to update in place, %d to replace, %d to destroy. Access: %d gained, %d lost.",
 			c.Create, c.Update, c.Replace, c.Destroy, c.Gains, c.Loses) + p.held()
-	}
-	if slices.ContainsFunc(p.Refusals, func(r Refusal) bool { return !r.ApplyOnly && !r.Stays }) {
+	case slices.ContainsFunc(p.Refusals, func(r Refusal) bool { return !r.ApplyOnly && !r.Stays }):
 		return "Nothing is done before what is refused is settled."
+	case len(p.LeftOut) > 0:
+		return "No changes in what was asked for; " + leftOutCount(len(p.LeftOut)) + "." + p.held()
 	}
 	return "No changes: reality is what the files say." + p.held()
 }
@@ -135,6 +138,26 @@ func (p *Plan) held() string {
 		}
 	}
 	return fmt.Sprintf(" Assertions: %d of %d hold.", holding, len(p.Assertions))
+}
+
+// printHeading says first that this isn't the whole plan.
+func (p *Plan) printHeading(b *strings.Builder) {
+	if !p.Asked.Partial() {
+		return
+	}
+	fmt.Fprintf(b, "A part of the plan (%s); ", p.Asked)
+	if len(p.LeftOut) == 0 {
+		b.WriteString("nothing else differs.\n\n")
+		return
+	}
+	b.WriteString(leftOutCount(len(p.LeftOut)) + ".\n\n")
+}
+
+func leftOutCount(n int) string {
+	if n == 1 {
+		return "1 object that differs is left out"
+	}
+	return fmt.Sprintf("%d objects that differ are left out", n)
 }
 
 func (p *Plan) printAccess(b *strings.Builder) {

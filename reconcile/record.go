@@ -20,6 +20,14 @@ type Record struct {
 	Project       string `json:"project"`
 	Endpoint      string `json:"endpoint,omitempty"`
 	Engine        string `json:"engine,omitempty"`
+	// Targets, Excludes, Replace and AllowDestroy are the flags that decided what is in
+	// the plan.
+	Targets      []string `json:"targets,omitempty"`
+	Excludes     []string `json:"excludes,omitempty"`
+	Replace      []string `json:"replace,omitempty"`
+	AllowDestroy []string `json:"allow_destroy,omitempty"`
+	// LeftOut are the objects that differ and are left as they are.
+	LeftOut []string `json:"left_out,omitempty"`
 	// Variables are keyed digests of the variables' values, by name; empty without a key.
 	Variables map[string]string `json:"variables"`
 	Access    []RecordAccess    `json:"access"`
@@ -128,6 +136,8 @@ func (p *Plan) Record() Record {
 	c := p.Counts()
 	r := Record{
 		FormatVersion: FormatVersion, Project: p.Project, Endpoint: p.Endpoint, Engine: p.Engine,
+		Targets: p.Asked.Targets, Excludes: p.Asked.Excludes,
+		Replace: p.Asked.Replace, AllowDestroy: p.Asked.AllowDestroy, LeftOut: p.LeftOut,
 		Variables: map[string]string{},
 		Access:    []RecordAccess{}, Items: []RecordItem{}, Refusals: []RecordRefusal{},
 		Standing: recordNotices(p.Standing), Notes: recordNotices(p.Notes),
@@ -263,6 +273,7 @@ func (r Record) Moved(now Record) []string {
 		{"project", r.Project, now.Project},
 		{"endpoint", r.Endpoint, now.Endpoint},
 		{"engine", r.Engine, now.Engine},
+		{"flags", orNo(r.Asked().String()), orNo(now.Asked().String())},
 	} {
 		if f.then != f.now {
 			moved = append(moved, fmt.Sprintf("%s: %s, was %s", f.name, f.now, f.then))
@@ -280,6 +291,18 @@ func (r Record) Moved(now Record) []string {
 	}, nil)...)
 	moved = append(moved, compareVariables(r.Variables, now.Variables)...)
 	return moved
+}
+
+// Asked are the flags that decided what is in the plan.
+func (r Record) Asked() Asked {
+	return Asked{Targets: r.Targets, Excludes: r.Excludes, Replace: r.Replace, AllowDestroy: r.AllowDestroy}
+}
+
+func orNo(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
 }
 
 // WithoutDigests leaves out what a plan has only where there is a key, for comparing it

@@ -28,3 +28,17 @@ func TestMovedNamesTheFields(t *testing.T) {
 		t.Errorf("nothing moved, and it says %q", got)
 	}
 }
+
+// A plan of other flags is another plan, whatever its steps.
+func TestMovedNamesTheFlags(t *testing.T) {
+	then := Record{Targets: []string{"space.a", "space.b"}}
+	now := Record{Replace: []string{"space.a"}}
+	want := []string{"flags: --replace space.a, was --target space.a --target space.b"}
+	if got := then.Moved(now); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	want = []string{"flags: none, was --target space.a --target space.b"}
+	if got := then.Moved(Record{}); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -56,6 +56,9 @@ func Resolve(cfg *schema.Config, r Roots) Desired {
 	for _, e := range cfg.Egresses {
 		d.Spaces = append(d.Spaces, rs.proxy(e))
 	}
+	for _, m := range cfg.Moves {
+		d.Moves = append(d.Moves, Move{From: m.From, Name: rs.name(m.From), To: m.To, Origin: m.Origin})
+	}
 	d.Loaded = rs.loaded()
 	slices.SortFunc(d.Images, func(a, b Image) int { return strings.Compare(a.Address.String(), b.Address.String()) })
 	slices.SortFunc(d.Networks, func(a, b Network) int { return strings.Compare(a.Name, b.Name) })
@@ -132,6 +135,7 @@ func (r resolver) network(n schema.Network) Network {
 		Uplink:   n.Uplink,
 		NoEgress: n.NoEgress,
 		Reason:   n.Reason,
+		Protect:  n.Protect,
 	}
 }
 
@@ -176,6 +180,7 @@ func (r resolver) space(s schema.Space) Space {
 		Image:     s.Image,
 		Loosen:    s.Loosen,
 		Publish:   s.Publish,
+		Protect:   s.Protect,
 		Grants:    map[string]schema.Grant{},
 	}
 	for _, a := range s.Grants {

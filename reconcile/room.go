@@ -34,7 +34,7 @@ func (w *world) takeTurns() {
 		}
 		for _, name := range holders {
 			giver := w.containers[name]
-			if name == taker.Container.Name {
+			if name == taker.Container.Name || w.moved[name].Container.Name == taker.Container.Name {
 				continue
 			}
 			if portsClash(giver.Container, taker.Container) {
@@ -118,8 +118,8 @@ func (w *world) goFirst(c *ObservedContainer, replaces string) {
 		return
 	}
 	made := "create " + item.Subject
-	item.ID, item.Step = made, CreateSpace(step)
-	w.ready[c.Name] = made
+	item.ID, item.Step = made, CreateSpace{Space: step.Space, Container: step.Container, WaitFor: step.WaitFor}
+	w.setReady(c, step.Container, made)
 	for i := range w.plan.Items {
 		for j, need := range w.plan.Items[i].Needs {
 			if need == replaces {

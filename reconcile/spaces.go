@@ -92,7 +92,7 @@ func (w *world) makeSpaces() {
 			w.shownOnly(s)
 			continue
 		}
-		if c, exists := w.containers[s.Container.Name]; exists {
+		if c := w.containerOf(s); c != nil {
 			w.compareSpace(s, c)
 		} else {
 			w.createSpace(s)
@@ -160,7 +160,7 @@ func (w *world) differs(s Space, got *ObservedContainer, what string) {
 func (w *world) createSpace(s Space) {
 	name := s.Container.Name
 	if holder, taken := w.actual.Taken.Containers[name]; taken {
-		w.refuseTaken("container", name, holder, s.Origin)
+		w.refuseTaken("container", name, holder, s.Address.String(), s.Origin)
 		return
 	}
 	c := w.onHost(s)
@@ -235,7 +235,7 @@ func (w *world) compareSpace(s Space, got *ObservedContainer) {
 	switch {
 	case got.State == StateDead || got.State == StateRemoving || w.recreated(got.Name):
 		w.recreate(s, c, got, changes)
-	case slices.ContainsFunc(changes, func(c Change) bool { return c.Forces }):
+	case got.Name != c.Name, w.replaceAsked(s.Address.String()), slices.ContainsFunc(changes, func(c Change) bool { return c.Forces }):
 		w.replace(s, c, got, changes, image)
 	default:
 		w.update(s, c, got, changes)
@@ -405,30 +405,43 @@ func (w *world) recreated(name string) bool {
 
 // recreate removes a container and makes it again, with a gap between.
 func (w *world) recreate(s Space, c Container, got *ObservedContainer, changes []Change) {
-	name := got.Name
 	gone := w.removeContainer(got, Replaces, SideEither, "it goes before its successor is made")
-	w.ready[name] = w.add(Item{
+	w.setReady(got, c, w.add(Item{
 		ID: "create " + s.Address.String(), Subject: s.Address.String(),
 		Step:    CreateSpace{Space: s, Container: c, WaitFor: s.DependsOn},
 		Changes: changes,
 		Origin:  s.Origin, Effects: Replaces, Side: SideEither,
-		Needs: cloneNeeds([]string{gone}, w.needsOf(c)),
-	})
+		Needs: cloneNeeds([]string{gone}, w.first[c.Name], w.needsOf(c)),
+	}))
+}
+
+// setReady notes the item that makes a container ready, by its name and by the one it
+// takes over from.
+func (w *world) setReady(got *ObservedContainer, c Container, id string) {
+	w.ready[got.Name], w.ready[c.Name] = id, id
 }
 
 func (w *world) replace(s Space, c Container, got *ObservedContainer, changes []Change, reason string) {
-	name := got.Name
-	for _, n := range []string{name + SuffixNew, name + SuffixOld} {
+	name := c.Name
+	for _, n := range []string{name, name + SuffixNew, name + SuffixOld} {
 		if holder, taken := w.actual.Taken.Containers[n]; taken {
-			w.refuseTaken("container", n, holder, s.Origin)
+			w.refuseTaken("container", n, holder, s.Address.String(), s.Origin)
 			return
 		}
 	}
+	step := ReplaceSpace{Space: s, Container: c, WaitFor: s.DependsOn}
 	item := Item{
 		ID: "replace " + s.Address.String(), Subject: s.Address.String(),
-		Step:    ReplaceSpace{Space: s, Container: c, WaitFor: s.DependsOn},
 		Changes: changes, Origin: s.Origin, Effects: Replaces,
-		Needs: cloneNeeds(w.first[name], w.needsOf(c)),
+		Needs: cloneNeeds(w.first[name], w.first[got.Name], w.needsOf(c)),
+	}
+	if got.Name != name {
+		step.From = got.Name
+		item.Reasons = append(item.Reasons, w.movedReason(got.Name))
+	}
+	item.Step = step
+	if w.replaceAsked(s.Address.String()) {
+		item.Reasons = append(item.Reasons, askedFor)
 	}
 	var forces []string
 	for _, change := range changes {
@@ -436,14 +449,16 @@ func (w *world) replace(s Space, c Container, got *ObservedContainer, changes []
 			forces = append(forces, change.Field)
 		}
 	}
-	item.Reasons = append(item.Reasons, "can't change in place: "+strings.Join(forces, ", "))
+	if len(forces) > 0 {
+		item.Reasons = append(item.Reasons, "can't change in place: "+strings.Join(forces, ", "))
+	}
 	if reason != "" && w.imageItem[c.Image] != "" {
 		item.Reasons = append(item.Reasons, "its image is made anew")
 	}
 	if !got.hasImage(w.actual) {
 		item.Reasons = append(item.Reasons, "the image it was made from is gone, so what came from it can't be verified")
 	}
-	w.ready[name] = w.add(item)
+	w.setReady(got, c, w.add(item))
 }
 
 func (c ObservedContainer) hasImage(a Actual) bool {
@@ -611,6 +626,9 @@ func (w *world) removeInReverse() {
 }
 
 func (w *world) wanted(name string) bool {
+	if _, moves := w.moved[name]; moves {
+		return true
+	}
 	return slices.ContainsFunc(w.wantSpaces, func(s Space) bool { return s.Container.Name == name })
 }
 

@@ -48,6 +48,13 @@ func (w *world) standing() {
 			}
 		}
 	}
+}
+
+// roles shows what this release doesn't run.
+func (w *world) roles() {
+	if w.options.Destroy {
+		return
+	}
 	for _, r := range w.desired.Roles {
 		w.plan.Items = append(w.plan.Items, Item{
 			ID: "create " + r.Address.String(), Subject: r.Address.String(), Step: NotYet{"a role"},
@@ -137,6 +144,7 @@ func (w *world) refusals() {
 		w.notYet()
 		w.unchecked()
 	}
+	w.plan.Refusals = slices.DeleteFunc(w.plan.Refusals, func(r Refusal) bool { return w.left[r.About] })
 	slices.SortStableFunc(w.plan.Refusals, func(a, b Refusal) int {
 		return cmp.Or(strings.Compare(a.Code, b.Code), strings.Compare(a.Origin.String(), b.Origin.String()), strings.Compare(a.Text, b.Text))
 	})
@@ -174,7 +182,7 @@ func (w *world) engineRefusals() {
 			w.refuse(Refusal{
 				Code: CodeEngineLacks,
 				Text: fmt.Sprintf("%s asks for a health check's start interval, which this engine doesn't know.", s.Address),
-				Fix:  "Leave start_interval out, or use Docker 25 or later.", Origin: s.At("healthcheck"),
+				Fix:  "Leave start_interval out, or use Docker 25 or later.", Origin: s.At("healthcheck"), About: s.Address.String(),
 			})
 		}
 		if s.Container.Seccomp == "default" && slices.Contains(e.Lacks, LacksSeccomp) {
@@ -189,7 +197,7 @@ func (w *world) engineRefusals() {
 				Code:   CodeCPUs,
 				Text:   fmt.Sprintf("%s asks for %s CPUs and the engine has %d.", s.Address, cpusValue(s.Container.NanoCPUs), e.CPUs),
 				Fix:    fmt.Sprintf("Write cpus = %d or less.", e.CPUs),
-				Origin: s.At("limits.cpus"),
+				Origin: s.At("limits.cpus"), About: s.Address.String(),
 			})
 		}
 	}
@@ -207,23 +215,23 @@ func acceptBlock(code string) string {
 
 // notYet refuses the apply of a plan that shows what this release doesn't run.
 func (w *world) notYet() {
-	refuse := func(text, fix string, at schema.Origin) {
-		w.refuse(Refusal{Code: CodeNotYetSupported, Text: text, Fix: fix, Origin: at, ApplyOnly: true})
+	refuse := func(text, fix, about string, at schema.Origin) {
+		w.refuse(Refusal{Code: CodeNotYetSupported, Text: text, Fix: fix, Origin: at, ApplyOnly: true, About: about})
 	}
 	const takeOut = "Take it out of the files, or wait for the release that runs it."
 	if w.desired.Mode == schema.ModeLocal {
 		refuse("Without an install block that names an engine, spaces would run on this host itself, which this release doesn't do.",
-			"Add\n\ninstall {\n  mode     = \"containerized\"\n  endpoint = \"unix:///run/user/1000/docker.sock\"\n}\n\nwith the path of your rootless engine's socket.", w.desired.Install)
+			"Add\n\ninstall {\n  mode     = \"containerized\"\n  endpoint = \"unix:///run/user/1000/docker.sock\"\n}\n\nwith the path of your rootless engine's socket.", "", w.desired.Install)
 	}
 	for _, i := range w.plan.Items {
 		if step, is := i.Step.(NotYet); is {
-			refuse(fmt.Sprintf("%s is %s, which this release shows but doesn't run.", i.Subject, step.What), takeOut, i.Origin)
+			refuse(fmt.Sprintf("%s is %s, which this release shows but doesn't run.", i.Subject, step.What), takeOut, i.Subject, i.Origin)
 		}
 	}
 	for _, s := range w.wantSpaces {
 		for _, target := range sortedKeys(s.Grants) {
 			if g := s.Grants[target]; s.Lifecycle == schema.LifecycleService && (g.Kind == schema.GrantSocket || g.Kind == schema.GrantData) {
-				refuse(fmt.Sprintf("%s gives %s a %s grant, and nothing serves it in this release.", g.Address, s.Address, g.Kind), takeOut, g.Origin)
+				refuse(fmt.Sprintf("%s gives %s a %s grant, and nothing serves it in this release.", g.Address, s.Address, g.Kind), takeOut, s.Address.String(), g.Origin)
 			}
 		}
 	}

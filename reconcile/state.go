@@ -49,6 +49,8 @@ type Desired struct {
 	Assertions []schema.Assertion
 	// Grants by their address, for origins and for the host's rules.
 	Grants []schema.Grant
+	// Moves are sorted by where they lead, those from nearest first.
+	Moves []Move
 }
 
 // Image is an image that spaces run.
@@ -81,6 +83,7 @@ type Network struct {
 	Uplink   bool
 	NoEgress bool
 	Reason   string
+	Protect  bool
 }
 
 // Volume is a named volume, as asked or as inspected.
@@ -110,6 +113,8 @@ type Space struct {
 	Grants map[string]schema.Grant
 	// Lists are the egress lists whose proxy it can reach.
 	Lists []schema.Address
+	// Protect keeps it from being removed.
+	Protect bool
 }
 
 // Container is a container's configuration, as asked or as inspected. Values are

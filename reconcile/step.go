@@ -36,6 +36,8 @@ type (
 	// ReplaceSpace puts a new container in an old one's place such that at any moment
 	// one of the two can run; the old one comes back if the new one doesn't start.
 	ReplaceSpace struct {
+		// From is the old one's name where it is another, of a space that was moved.
+		From      string
 		Space     Space
 		Container Container
 		WaitFor   []string

@@ -58,6 +58,9 @@ type Config struct {
 	Roles    []Role
 	// Assertions are sorted by sentence.
 	Assertions []Assertion
+	// Moves are sorted by where they lead, those from nearest first; what leads through
+	// several blocks leads to the last of them.
+	Moves []Move
 }
 
 // Mode is how an install runs its spaces.
@@ -177,6 +180,7 @@ type Network struct {
 	NoEgress bool
 	Subnet   string // CIDR in canonical form; empty leaves it to the engine
 	IPRange  string
+	Protect  bool // may be neither removed nor made again
 }
 
 // Egress is a list of the hosts that a network's proxy lets through.
@@ -218,6 +222,7 @@ type Grant struct {
 	Target   string // absolute and clean
 	Writable bool
 	Create   bool // make a missing directory, 0700
+	Protect  bool // the volume may be neither removed nor made again
 }
 
 // Lifecycle says who starts a space.
@@ -252,6 +257,14 @@ type Space struct {
 	StopSignal  string
 	Restart     Restart
 	Proxy       Address // the list it uses, zero when it needs no telling
+	Protect     bool    // may not be removed
+}
+
+// Move says that a space goes on under another address.
+type Move struct {
+	From   Address
+	To     Address
+	Origin Origin // of the block that names From
 }
 
 // EnvVar is one environment variable.

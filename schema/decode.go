@@ -32,10 +32,10 @@ func (l *loader) decode() {
 	l.decodeAssertions()
 }
 
-// decodeObject reads one instance. A block that repeats another's name is read for
-// what is wrong with it, and is no part of the Config.
+// decodeObject reads one instance. A block that repeats another's name, or whose
+// for_each failed, is read for what is wrong with it, and is no part of the Config.
 func (l *loader) decodeObject(inst *instance) {
-	c, keep := l.config, !inst.decl.again
+	c, keep := l.config, !inst.decl.again && !inst.decl.faulty
 	switch inst.decl.kind.name {
 	case "image":
 		c.Images = appendIf(keep, c.Images, l.decodeImage(inst))

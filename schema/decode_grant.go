@@ -35,6 +35,7 @@ func (l *loader) decodeGrant(inst *instance) Grant {
 	access, ok := r.choice("access", accessRead, accessWrite)
 	g.Writable = ok && access == accessWrite
 	g.Create, _ = r.boolean("create")
+	g.Protect, _ = r.boolean("protect")
 	r.grantRules(&g)
 	return g
 }
@@ -91,5 +92,8 @@ func (r *reader) grantRules(g *Grant) {
 	}
 	if g.Create && g.Kind != GrantDirectory && g.Kind != "" {
 		r.fail(diagCreate(string(g.Kind), r.place("create")))
+	}
+	if g.Protect && g.Kind != GrantVolume && g.Kind != "" {
+		r.fail(diagProtectGrant(string(g.Kind), r.place("protect")))
 	}
 }

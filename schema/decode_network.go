@@ -35,6 +35,7 @@ func (l *loader) decodeNetwork(inst *instance) Network {
 		}
 	}
 	r.addresses(&n)
+	n.Protect, _ = r.boolean("protect")
 	return n
 }
 

@@ -49,6 +49,7 @@ func (l *loader) decodeSpace(inst *instance) Space {
 	if proxy, ok := r.ref("proxy", kindNamed("egress")); ok {
 		s.Proxy = proxy
 	}
+	s.Protect, _ = r.boolean("protect")
 	s.Tmpfs = r.tmpfs()
 	s.Limits = r.limits()
 	s.Publish = r.publishes()
@@ -176,7 +177,7 @@ func (r *reader) attachment(block *hclsyntax.Block) (Attachment, bool) {
 		}
 	}
 	if _, ok := r.l.objects["network"][name]; !ok {
-		if !r.l.incomplete {
+		if !r.l.mayDeclare(name) {
 			r.l.report(r.l.diagUndeclared("network", name, block.LabelRanges[0]))
 		}
 		r.markBroken()

@@ -58,6 +58,13 @@ func diagnostic(severity hcl.DiagnosticSeverity, name code, summary string, wher
 // tidy puts diagnostics in order and drops those that say the same of the same
 // place: a fault in a block with for_each is one fault.
 func tidy(diags hcl.Diagnostics) hcl.Diagnostics {
+	for i, d := range diags {
+		if len(d.Detail) > maxShownText {
+			short := *d
+			short.Detail = shorten(d.Detail)
+			diags[i] = &short
+		}
+	}
 	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int {
 		x, y := subjectOf(a), subjectOf(b)
 		return cmp.Or(cmp.Compare(x.Filename, y.Filename), cmp.Compare(x.Start.Byte, y.Start.Byte),
@@ -133,6 +140,24 @@ func diagFileUnreadable(name string, err error) *hcl.Diagnostic {
 func diagFileNotRegular(name string) *hcl.Diagnostic {
 	return problem("file-not-regular", "Not a regular file", place{},
 		fmt.Sprintf("%s is a pipe, a socket or a device. A folder's .hcl files and its auto.spacesvars are read; rename it or move it away.", name))
+}
+
+func diagFolderTooLarge(name string) *hcl.Diagnostic {
+	return problem("folder-too-large", "Folder is too large", place{},
+		fmt.Sprintf("With %s, the folder's files are larger than %d MiB together, which no configuration needs; it and what comes after it isn't read. Move away what isn't configuration.", name, maxFolderSize>>20))
+}
+
+func diagFileTwice(name, other string) *hcl.Diagnostic {
+	return problem("file-twice", "File by two names", place{},
+		fmt.Sprintf("%s and %s are one file, by a link, and each .hcl file of the folder is read. Remove one of the two.", name, other))
+}
+
+func diagNotText(wide bool, r hcl.Range) *hcl.Diagnostic {
+	what := "This isn't text in UTF-8, and the rest of the file isn't read."
+	if wide {
+		what = "This is text in UTF-16."
+	}
+	return problem("not-text", "Not text in UTF-8", at(r), what+" Save the file in UTF-8.")
 }
 
 func diagFileTooLarge(name string) *hcl.Diagnostic {

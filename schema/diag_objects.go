@@ -541,3 +541,59 @@ func diagAssertPort(given string, where place) *hcl.Diagnostic {
 	return problem("assert-port", "Invalid port", where,
 		fmt.Sprintf("\"cannot_publish\" can't be %q. Write a port of the host, \"off-loopback\" for every port that others than this host may reach, or \"*\" for every port.", given))
 }
+
+// Moved blocks, and what is protected.
+
+func diagMovedAddress(name string, where place) *hcl.Diagnostic {
+	return problem("moved-address", "Invalid address", where,
+		fmt.Sprintf("%q of a moved block is the address of a space, as it stands: nothing is computed. Write %s = space.NAME, or space.NAME[\"KEY\"] for one that for_each makes.", name, name))
+}
+
+func diagMovedKind(kind string, where place) *hcl.Diagnostic {
+	why := map[string]string{
+		"network": "A network can't be renamed on the engine, and holds nothing: a renamed one is made, its spaces join it, and the old one goes. Remove the block.",
+		"grant":   "Nothing is named after a grant: its name may change freely. A volume is named by the volume attribute, which can't change without another volume. Remove the block.",
+		"image":   "Nothing that runs is named after an image: its name may change freely. Remove the block.",
+		"egress":  "A list's proxy holds nothing that another one doesn't. Remove the block.",
+		"role":    "Nothing that runs is named after a role: its name may change freely. Remove the block.",
+	}[kind]
+	return problem("moved-kind", "Only spaces move", where, fmt.Sprintf("%s can't be moved. %s", upperFirst(article(kind)), why))
+}
+
+func diagMovedDeclared(from Address, block *hclsyntax.Block, where place) *hcl.Diagnostic {
+	return problem("moved-declared", "Still there", where,
+		fmt.Sprintf("%s is to move, and stands at %s. Rename that block, or remove this one.", from, lineOf(block.DefRange())))
+}
+
+func diagMovedUndeclared(to Address, meant string, where place) *hcl.Diagnostic {
+	if meant != "" {
+		meant = Address{Kind: to.Kind, Name: meant}.String()
+	}
+	return problem("moved-undeclared", "Moved to nowhere", where,
+		fmt.Sprintf("There is no %s to take over.%s Declare it, or remove the moved block.", to, didYouMean(meant)))
+}
+
+func diagMovedTwice(name string, a Address, first *hclsyntax.Block, where place) *hcl.Diagnostic {
+	return problem("moved-twice", "Moved twice", where,
+		fmt.Sprintf("%s is %q of the moved block at %s already, and one space takes over from one other. Remove one of the two.", a, name, lineOf(first.DefRange())))
+}
+
+func diagMovedCycle(a Address, where place) *hcl.Diagnostic {
+	return problem("moved-cycle", "Moved in a circle", where,
+		fmt.Sprintf("Following the moved blocks from %s leads back to it. Remove those that are undone.", a))
+}
+
+func diagMovedToBlock(to Address, where place) *hcl.Diagnostic {
+	return problem("moved-to-block", "Which instance", where,
+		fmt.Sprintf("%s has for_each, and one instance moves to one other. Write which: %s[\"KEY\"].", to, to))
+}
+
+func diagMovedLifecycle(to Address, lifecycle Lifecycle, where place) *hcl.Diagnostic {
+	return problem("moved-lifecycle", "Not apply's to move", where,
+		fmt.Sprintf("The lifecycle of %s is %q: its containers aren't made by apply, and carry nothing over. Remove the moved block.", to, lifecycle))
+}
+
+func diagProtectGrant(kind string, where place) *hcl.Diagnostic {
+	return problem("protect-grant", "Nothing to protect", where,
+		fmt.Sprintf("What a %s grant gives is never removed by this program. Remove the line; protect is for a volume.", kind))
+}

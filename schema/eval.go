@@ -18,7 +18,12 @@ func (l *loader) compute() {
 	for _, group := range g.components() {
 		if cycle := g.cycle(group); cycle != nil {
 			l.report(l.diagCycle(g, cycle))
-			continue // the values stay unknown
+			for _, i := range group { // the values stay unknown
+				if d := l.objects[g.nodes[i].root][g.nodes[i].name]; d != nil {
+					d.standIn()
+				}
+			}
+			continue
 		}
 		t := g.nodes[group[0]]
 		if t.root == "local" {
@@ -97,6 +102,7 @@ func (l *loader) instantiate(d *decl) {
 	}
 	elements, ok := l.forEach(d)
 	if !ok {
+		d.standIn()
 		return
 	}
 	refs := map[string]cty.Value{}
@@ -108,6 +114,14 @@ func (l *loader) instantiate(d *decl) {
 		refs[key] = inst.ref
 	}
 	d.value = cty.ObjectVal(refs)
+}
+
+// standIn makes one instance of a block whose for_each could not be computed. What
+// depends on each is unknown in it, and the rest is judged as in any.
+func (d *decl) standIn() {
+	inst := newInstance(d, "")
+	inst.eachKey, inst.eachVal = cty.UnknownVal(cty.String), cty.DynamicVal
+	d.instances, d.faulty = []*instance{inst}, true
 }
 
 func newInstance(d *decl, key string) *instance {

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -164,8 +165,24 @@ func inFile(t testing.TB, c *Config, diag *hcl.Diagnostic) {
 }
 
 // oddFiles are folders that no archive can hold.
-func oddFiles() map[string]fs.FS {
+func oddFiles(t *testing.T) map[string]fs.FS {
+	t.Helper()
+	linked := t.TempDir()
+	if err := errors.Join(
+		os.WriteFile(filepath.Join(linked, "a.hcl"), []byte(someProject), 0o600),
+		os.Symlink("a.hcl", filepath.Join(linked, "b.hcl")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	many := fstest.MapFS{}
+	for i := range 12 {
+		many[fmt.Sprintf("f%02d.hcl", i)] = &fstest.MapFile{Data: []byte("# " + strings.Repeat("x", 3<<20))}
+	}
 	return map[string]fs.FS{
+		"linked":     os.DirFS(linked),
+		"many":       many,
+		"not text":   fstest.MapFS{"a.hcl": {Data: []byte(someProject + "# caf\xe9\n")}},
+		"utf-16":     fstest.MapFS{"a.hcl": {Data: []byte("\xff\xfep\x00r\x00o\x00")}, "b.hcl": {Data: []byte(someProject)}},
 		"pipe":       fstest.MapFS{"a.hcl": {Mode: fs.ModeNamedPipe}},
 		"large":      fstest.MapFS{"a.hcl": {Data: make([]byte, maxFileSize+1)}},
 		"unreadable": failingFS{fstest.MapFS{"a.hcl": {}}, "a.hcl"},
@@ -187,7 +204,7 @@ func (f failingFS) Open(name string) (fs.File, error) {
 
 func TestOddFiles(t *testing.T) {
 	var got strings.Builder
-	odd := oddFiles()
+	odd := oddFiles(t)
 	for _, name := range slices.Sorted(maps.Keys(odd)) {
 		c, diags := Load(odd[name], Options{Root: fixtureRoot})
 		fmt.Fprintf(&got, "# %s\n%s", name, render(t, c, diags))
@@ -196,10 +213,27 @@ func TestOddFiles(t *testing.T) {
 Error: File is too large
 
 a.hcl is larger than 4 MiB, which no configuration needs. Rename it or move it away.
+# linked
+Error: File by two names
+
+b.hcl and a.hcl are one file, by a link, and each .hcl file of the folder is read. Remove one of the
+two.
+# many
+Error: Folder is too large
+
+With f10.hcl, the folder's files are larger than 32 MiB together, which no configuration needs; it
+and what comes after it isn't read. Move away what isn't configuration.
 # no folder
 Error: Folder can't be read
 
 The configuration's folder can't be listed: open .: permission denied.
+# not text
+Error: Not text in UTF-8
+
+  on a.hcl line 2:
+   2: # caf?
+
+This isn't text in UTF-8, and the rest of the file isn't read. Save the file in UTF-8.
 # pipe
 Error: Not a regular file
 
@@ -209,6 +243,13 @@ rename it or move it away.
 Error: File can't be read
 
 a.hcl can't be read: open a.hcl: permission denied.
+# utf-16
+Error: Not text in UTF-8
+
+  on a.hcl line 1:
+   1: ??p?r?o?
+
+This is text in UTF-16. Save the file in UTF-8.
 `
 	if got.String() != want {
 		t.Errorf("got\n%s", got.String())
@@ -228,7 +269,7 @@ func TestEveryDiagnosticIsPinned(t *testing.T) {
 	for _, f := range slices.Concat(fixtures(t, "invalid"), fixtures(t, "valid")) {
 		note(f.folder())
 	}
-	for _, fsys := range oddFiles() {
+	for _, fsys := range oddFiles(t) {
 		note(fsys, Options{Root: fixtureRoot})
 	}
 	for name, codes := range diagnosticCodes(t) {

@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"bytes"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -18,6 +20,7 @@ const (
 	variablesExt  = ".spacesvars"
 	autoVariables = "auto" + variablesExt
 	maxFileSize   = 4 << 20
+	maxFolderSize = 32 << 20
 )
 
 // Load reads the folder fsys and says what its files mean. The Config is never nil,
@@ -60,15 +63,22 @@ type loader struct {
 	// bodies are the files that parsed, by name.
 	bodies   []*hclsyntax.Body
 	varFiles []varFile
-	// incomplete is set when a file could not be parsed: what it would have declared
-	// is unknown, so that a name's absence proves nothing.
+	// incomplete is set when a file could not be read or parsed: what it would have
+	// declared is unknown. unparsed are the sources of those that could be read, and
+	// unread is set when one could not.
 	incomplete bool
+	// size is how much was read, and infos are the files it was read from.
+	size     int64
+	infos    []namedInfo
+	unparsed [][]byte
+	unread   bool
 
 	project  *hclsyntax.Attribute
 	dataRoot *hclsyntax.Attribute
 	installs []*hclsyntax.Block
 	accepts  []*hclsyntax.Block
 	asserts  []*hclsyntax.Block
+	moved    []*hclsyntax.Block
 
 	decls     []*decl                     // every object block, as read
 	objects   map[string]map[string]*decl // the first of each name, by kind
@@ -94,6 +104,10 @@ type decl struct {
 	// are not part of the configuration.
 	again     bool
 	instances []*instance
+	// faulty is set where for_each could not be computed: one instance stands for those
+	// that it would have made, to find what else is wrong, and is no part of the
+	// configuration.
+	faulty bool
 	// value is what a reference to the block gives: an opaque value, or with for_each
 	// an object of these. Unknown when for_each could not be computed.
 	value cty.Value
@@ -125,7 +139,7 @@ func (l *loader) read() {
 	entries, err := fs.ReadDir(l.fsys, ".")
 	if err != nil {
 		l.report(diagFolderUnreadable(err))
-		l.incomplete = true
+		l.incomplete, l.unread = true, true
 	}
 	found := false
 	for _, entry := range entries { // sorted by name
@@ -148,7 +162,7 @@ func (l *loader) read() {
 	}
 	if !found && err == nil && !l.incomplete {
 		l.report(diagNoFiles())
-		l.incomplete = true
+		l.incomplete, l.unread = true, true
 	}
 	for _, file := range l.opts.VarFiles {
 		name := file.Name
@@ -162,29 +176,50 @@ func (l *loader) read() {
 	}
 }
 
+// namedInfo is a file by the name in the folder, whatever it leads to.
+type namedInfo struct {
+	fs.FileInfo
+	name string
+}
+
 // readFile reads a file of the folder; ok is false for what is not a file.
 func (l *loader) readFile(name string) (src []byte, ok bool) {
 	info, err := fs.Stat(l.fsys, name)
 	switch {
 	case err != nil:
 		l.report(diagFileUnreadable(name, err))
-		l.incomplete = true
+		l.incomplete, l.unread = true, true
 		return nil, false
 	case info.IsDir():
 		return nil, false
 	case !info.Mode().IsRegular():
 		l.report(diagFileNotRegular(name))
-		l.incomplete = true
+		l.incomplete, l.unread = true, true
 		return nil, false
 	case info.Size() > maxFileSize:
 		l.report(diagFileTooLarge(name))
-		l.incomplete = true
+		l.incomplete, l.unread = true, true
+		return nil, false
+	case l.size+info.Size() > maxFolderSize:
+		if l.size <= maxFolderSize {
+			l.report(diagFolderTooLarge(name))
+		}
+		l.size = maxFolderSize + 1 // nothing more is read
+		l.incomplete, l.unread = true, true
 		return nil, false
 	}
+	for _, other := range l.infos {
+		if os.SameFile(other.FileInfo, info) {
+			l.report(diagFileTwice(name, other.name))
+			return nil, false
+		}
+	}
+	l.infos = append(l.infos, namedInfo{info, name})
+	l.size += info.Size()
 	src, err = fs.ReadFile(l.fsys, name)
 	if err != nil {
 		l.report(diagFileUnreadable(name, err))
-		l.incomplete = true
+		l.incomplete, l.unread = true, true
 		return nil, false
 	}
 	l.config.Files = append(l.config.Files, filepath.Join(l.opts.Root, name))
@@ -193,13 +228,23 @@ func (l *loader) readFile(name string) (src []byte, ok bool) {
 
 // parse reads the syntax of one file of the configuration.
 func (l *loader) parse(name string, src []byte) (*hclsyntax.Body, bool) {
-	l.config.Sources[name] = src
+	// A zero byte, which no text holds, would be taken for what is hidden.
+	l.config.Sources[name] = bytes.ReplaceAll(src, []byte{hiddenByte}, []byte{'?'})
 	body, diags := parseSource(src, name)
 	l.report(diags...)
 	if diags.HasErrors() {
 		l.incomplete = true
+		l.unparsed = append(l.unparsed, src)
 	}
 	return body, !diags.HasErrors()
+}
+
+// mayDeclare tells whether a file that could not be read or parsed may declare a name:
+// it would have to spell it, as it stands or by an escape.
+func (l *loader) mayDeclare(name string) bool {
+	return l.unread || slices.ContainsFunc(l.unparsed, func(src []byte) bool {
+		return bytes.Contains(src, []byte(name)) || bytes.Contains(src, []byte(`\u`)) || bytes.Contains(src, []byte(`\U`))
+	})
 }
 
 // collect files every block away by kind and checks the shape of each.
@@ -211,7 +256,7 @@ func (l *loader) collect() {
 			l.collectBlock(block)
 		}
 	}
-	if l.project == nil && !l.incomplete {
+	if l.project == nil && !l.mayDeclare("project") {
 		l.report(diagProjectMissing())
 	}
 	for i, block := range l.installs {
@@ -245,6 +290,8 @@ func (l *loader) collectBlock(block *hclsyntax.Block) {
 		l.accepts = append(l.accepts, block)
 	case "assert":
 		l.asserts = append(l.asserts, block)
+	case "moved":
+		l.moved = append(l.moved, block)
 	case "locals":
 		l.collectLocals(block)
 	case "variable":

@@ -36,7 +36,7 @@ func checkValue(v cty.Value) (weight int, err error) {
 // deeper reports whether a value holds values in more than so many levels.
 func deeper(v cty.Value, levels int) bool {
 	v, _ = v.Unmark()
-	if !v.CanIterateElements() || v.IsNull() {
+	if !v.IsKnown() || v.IsNull() || !v.CanIterateElements() {
 		return false
 	}
 	switch ty := v.Type(); {

@@ -225,6 +225,7 @@ var blockTexts = []blockText{
 		{"egress", `"none"`, "", "Says that nothing leaves this internal network. Without it, and without a list, there is a warning where spaces are on it."},
 		{"subnet", "range of addresses", "the engine's choice", "In canonical form, such as `10.0.5.0/24`. No two networks may overlap. A subnet that isn't given isn't compared."},
 		{"ip_range", "range of addresses", "the whole subnet", "The part of the subnet that addresses are given out from. Needs `subnet`."},
+		{"protect", typeBool, "false", "Refuses whatever would remove the network, or make it again. See [protect](#protect)."},
 	}},
 	{"egress", "A list: the hosts and ports that the proxy of one network lets through. See [egress lists](#egress-lists).", []attrText{
 		{"for_each", typeForEach, "", docForEach},
@@ -253,6 +254,7 @@ var blockTexts = []blockText{
 		{"target", "path in the space", "", "Where the space sees it: absolute, in its shortest form, and neither `/` nor `/dev`, nor in `/proc` or `/sys`."},
 		{"access", `"ro" or "rw"`, "`ro`", "Whether the space may write."},
 		{"create", typeBool, "false", "Makes a missing directory, with mode 0700. Only with `directory`."},
+		{"protect", typeBool, "false", "Refuses whatever would remove the volume, or make it again. Only with `volume`. See [protect](#protect)."},
 	}},
 	{"space", "A container.", []attrText{
 		{"for_each", typeForEach, "", docForEach},
@@ -271,6 +273,7 @@ var blockTexts = []blockText{
 		{"stop_signal", typeString, "the image's, or SIGTERM", "How it is asked to end: a signal's whole name."},
 		{"restart", typeString, "`unless-stopped`", "What the engine does when the process ends: `no`, `on-failure`, `on-failure:N` for N times at most, or `unless-stopped`. Only for a service; any other has `no`. `always` isn't in the language."},
 		{"proxy", "reference to an egress list", "the one list of its networks", "The list that its proxy variables point at. Must be given where its networks have more than one list."},
+		{"protect", typeBool, "false", "Refuses whatever would remove the space for good. See [protect](#protect)."},
 	}},
 	{"space.network", "Joins a network, with more than `networks` can say. The label is the network's name.", []attrText{
 		{"aliases", typeStrings, "", "Names it answers to there, beside its own. `proxy` isn't one."},
@@ -320,5 +323,9 @@ var blockTexts = []blockText{
 		{"cannot_meet", "references to spaces", "", "The spaces that they share no network, no socket, and no writable grant with. A space meets itself without breaking it."},
 		{"cannot_publish", "ports", "", "What they don't publish: a port of the host, `\"off-loopback\"`, `\"*\"` for any port, or a list."},
 		{"may_loosen", "kinds of loosening", "", "All that they may [loosen](#loosen); `[]` for nothing."},
+	}},
+	{"moved", "Says that a space goes on under another address. See [moved](#moved).", []attrText{
+		{"from", "address of a space", "", "Where it was: `space.old`, or `space.old[\"key\"]`. Not in the files any more."},
+		{"to", "address of a space", "", "Where it is now."},
 	}},
 }

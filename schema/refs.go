@@ -187,7 +187,7 @@ func (l *loader) resolveTraversal(traversal hcl.Traversal, each bool) (target, *
 	if declared, _ := l.isDeclared(root, name); declared {
 		return target{root, name}, nil
 	}
-	if l.incomplete {
+	if l.mayDeclare(name) {
 		return target{}, nil
 	}
 	return target{}, l.diagUndeclared(root, name, where)
@@ -218,15 +218,23 @@ func (l *loader) isDeclared(root, name string) (declared, known bool) {
 	return l.objects[root][name] != nil, kindNamed(root) != nil
 }
 
-// namesOf are the names declared under a reference's first word, sorted.
+// namesOf are the names declared under a reference's first word, sorted; none where
+// there are too many to compare a wrong one with.
 func (l *loader) namesOf(root string) []string {
 	switch root {
 	case "var":
-		return slices.Sorted(maps.Keys(l.variables))
+		return optionsIn(l.variables)
 	case "local":
-		return slices.Sorted(maps.Keys(l.locals))
+		return optionsIn(l.locals)
 	}
-	return slices.Sorted(maps.Keys(l.objects[root]))
+	return optionsIn(l.objects[root])
+}
+
+func optionsIn[V any](named map[string]V) []string {
+	if len(named) > mostOptions {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(named))
 }
 
 // stepName is the name that .name or ["name"] gives.

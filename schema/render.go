@@ -35,8 +35,8 @@ func WriteDiagnostics(w io.Writer, sources map[string][]byte, diags hcl.Diagnost
 			excerpts = map[string]*hcl.File{name: files[name].excerpt(&plain)}
 		}
 		write := hcl.NewDiagnosticTextWriter(w, excerpts, width, color).WriteDiagnostic
-		if isHidden(diag, sources) {
-			write = func(*hcl.Diagnostic) error { return writeHidden(w, &plain, width, color) }
+		if why := whyHidden(diag, sources); why != "" {
+			write = func(*hcl.Diagnostic) error { return writeHidden(w, &plain, why, width, color) }
 		}
 		if err := write(&plain); err != nil {
 			return err
@@ -63,27 +63,50 @@ func writeBriefly(w io.Writer, diags hcl.Diagnostics) error {
 	return err
 }
 
-// isHidden reports whether a diagnostic is about lines that aren't shown.
-func isHidden(diag *hcl.Diagnostic, sources map[string][]byte) bool {
+// maxShownLines bounds the lines that are shown of one diagnostic, in bytes, and
+// maxShownText what it says.
+const (
+	maxShownLines = 16 << 10
+	maxShownText  = 2 << 10
+)
+
+// whyHidden says why the lines that a diagnostic is about aren't shown, if they aren't.
+func whyHidden(diag *hcl.Diagnostic, sources map[string][]byte) string {
 	if diag.Subject == nil {
-		return false
+		return ""
 	}
 	r := *diag.Subject
 	if diag.Context != nil {
 		r = hcl.RangeOver(r, *diag.Context)
 	}
-	return bytes.IndexByte(linesOf(sources[r.Filename], r.Start.Line, r.End.Line), hiddenByte) >= 0
+	switch lines := linesOf(sources[r.Filename], r.Start.Line, r.End.Line); {
+	case bytes.IndexByte(lines, hiddenByte) >= 0:
+		return "since it may be a secret"
+	case len(lines) > maxShownLines:
+		return "since it is too long"
+	}
+	return ""
 }
 
 // writeHidden writes a diagnostic with its place alone.
-func writeHidden(w io.Writer, diag *hcl.Diagnostic, width uint, color bool) error {
+func writeHidden(w io.Writer, diag *hcl.Diagnostic, why string, width uint, color bool) error {
 	var b strings.Builder
 	if err := hcl.NewDiagnosticTextWriter(&b, nil, width, color).WriteDiagnostic(diag); err != nil {
 		return err
 	}
-	text := strings.Replace(b.String(), "(source code not available)", "(not shown, since it may be a secret)", 1)
+	text := strings.Replace(b.String(), "(source code not available)", "(not shown, "+why+")", 1)
 	_, err := io.WriteString(w, text)
 	return err
+}
+
+// shorten leaves out the middle of a text that nobody reads to its end: a message may
+// quote a name of any length.
+func shorten(text string) string {
+	if len(text) <= maxShownText {
+		return text
+	}
+	const part = maxShownText / 2
+	return strings.ToValidUTF8(text[:part], "") + " … " + strings.ToValidUTF8(text[len(text)-part:], "")
 }
 
 // shownFile is a file for the writer: its text made printable, and its blocks, by
@@ -160,7 +183,7 @@ type movedContext struct {
 // ContextString is what hcl's writer asks of a file.
 func (m movedContext) ContextString(offset int) string {
 	if nav, ok := m.nav.(interface{ ContextString(int) string }); ok {
-		return nav.ContextString(offset + m.moved)
+		return shorten(nav.ContextString(offset + m.moved))
 	}
 	return ""
 }

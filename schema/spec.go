@@ -48,6 +48,7 @@ var topSpec = &blockSpec{
 		"space":    spaceSpec,
 		"role":     roleSpec,
 		"assert":   assertSpec,
+		"moved":    {attrs: map[string]bool{"from": required, "to": required}},
 	},
 	hints: map[string]string{
 		"resource":  "Write the thing's own block: space, network, egress, grant, image or role.",
@@ -109,7 +110,7 @@ var networkSpec = &blockSpec{
 	label: "name",
 	attrs: map[string]bool{
 		"uplink": optional, "internal": optional, "reason": optional, "egress": optional,
-		"subnet": optional, "ip_range": optional,
+		"subnet": optional, "ip_range": optional, "protect": optional,
 	},
 	hints: map[string]string{
 		"for_each": "Only space, egress and grant blocks take for_each.",
@@ -143,6 +144,7 @@ var grantSpec = &blockSpec{
 	attrs: map[string]bool{
 		"for_each": optional, "directory": optional, "file": optional, "secret": optional, "socket": optional,
 		"volume": optional, "data": optional, "target": required, "access": optional, "create": optional,
+		"protect": optional,
 	},
 	hints: map[string]string{
 		"source":    "Write the attribute for what it is: directory, file, secret, socket, volume or data.",
@@ -159,7 +161,7 @@ var spaceSpec = &blockSpec{
 		"for_each": optional, "lifecycle": optional, "image": required, "entrypoint": optional, "command": optional,
 		"user": optional, "working_dir": optional, "env": optional, "networks": optional, "grants": optional,
 		"tmpfs": optional, "depends_on": optional, "stop_timeout": optional, "stop_signal": optional,
-		"restart": optional, "proxy": optional,
+		"restart": optional, "proxy": optional, "protect": optional,
 	},
 	blocks: map[string]*blockSpec{
 		"network": {label: "name", attrs: map[string]bool{"aliases": optional, "address": optional}},
@@ -242,7 +244,7 @@ var assertSpec = &blockSpec{
 }
 
 // reservedWords are kept for what may come.
-var reservedWords = []string{"module", "import", "moved", "removed"}
+var reservedWords = []string{"module", "import", "removed"}
 
 // checkShape reports what may not stand in a body, and what must but doesn't. The
 // block is nil for a file's own body.

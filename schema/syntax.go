@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -32,6 +33,9 @@ func Source(src []byte, name string) []byte {
 func isVariables(name string) bool { return path.Ext(name) == variablesExt }
 
 func parseSource(src []byte, name string) (*hclsyntax.Body, hcl.Diagnostics) {
+	if diag := checkText(src, name); diag != nil {
+		return nil, hcl.Diagnostics{diag}
+	}
 	if diag := checkNesting(src, name); diag != nil {
 		return nil, hcl.Diagnostics{diag}
 	}
@@ -40,6 +44,32 @@ func parseSource(src []byte, name string) (*hclsyntax.Body, hcl.Diagnostics) {
 		diags[i] = explainSyntax(src, d)
 	}
 	return file.Body.(*hclsyntax.Body), diags
+}
+
+// checkText finds the first byte that isn't part of a text in UTF-8.
+func checkText(src []byte, name string) *hcl.Diagnostic {
+	end := len(src)
+	if at := bytes.IndexByte(src, 0); at >= 0 {
+		end = at
+	}
+	for at := 0; at < end; {
+		r, size := utf8.DecodeRune(src[at:end])
+		if r == utf8.RuneError && size == 1 {
+			end = at
+			break
+		}
+		at += size
+	}
+	if end == len(src) {
+		return nil
+	}
+	before := src[:end]
+	start := bytes.LastIndexByte(before, '\n') + 1
+	pos := hcl.Pos{Line: bytes.Count(before, []byte{'\n'}) + 1, Column: utf8.RuneCount(before[start:]) + 1, Byte: end}
+	next := pos
+	next.Column, next.Byte = pos.Column+1, pos.Byte+1
+	wide := bytes.HasPrefix(src, []byte("\xff\xfe")) || bytes.HasPrefix(src, []byte("\xfe\xff"))
+	return diagNotText(wide, hcl.Range{Filename: name, Start: pos, End: next})
 }
 
 // explainSyntax replaces what HCL says of a template in a label: that it is to be
@@ -97,7 +127,7 @@ func showSource(hidden, src []byte, r hcl.Range) {
 // Snippet is some lines of a source, counted from 1, or empty where they aren't shown.
 func Snippet(src []byte, from, to int) string {
 	lines := linesOf(src, from, to)
-	if bytes.IndexByte(lines, hiddenByte) >= 0 {
+	if bytes.IndexByte(lines, hiddenByte) >= 0 || len(lines) > maxShownLines {
 		return ""
 	}
 	return string(lines)

@@ -13,6 +13,7 @@ func (l *loader) validate() {
 	l.validateGrants()
 	l.validateDependencies()
 	l.validateAssertions()
+	l.moves()
 }
 
 // whole reports whether an object was decoded without fault.

@@ -49,7 +49,7 @@ func (l *loader) validateNames() {
 func (l *loader) fullNamesTwice() {
 	seen := map[[2]string]*instance{}
 	for _, d := range l.decls {
-		if d.again {
+		if d.again || d.faulty {
 			continue
 		}
 		for _, inst := range d.instances {

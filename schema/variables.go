@@ -195,7 +195,7 @@ func (l *loader) fromFile(file varFile, values map[string]given) {
 	for _, attr := range sortedAttributes(file.body) {
 		v := l.variables[attr.Name]
 		if v == nil {
-			if !l.incomplete {
+			if !l.mayDeclare(attr.Name) {
 				l.report(diagUndeclaredInFile(attr, closest(attr.Name, slices.Sorted(maps.Keys(l.variables)))))
 			}
 			continue
@@ -212,7 +212,7 @@ func (l *loader) fromFlags(values map[string]given) {
 	for _, flag := range l.opts.Vars {
 		v := l.variables[flag.Name]
 		if v == nil {
-			if !l.incomplete {
+			if !l.mayDeclare(flag.Name) {
 				l.report(diagUndeclaredInFlag(flag.Name, closest(flag.Name, slices.Sorted(maps.Keys(l.variables)))))
 			}
 			continue

@@ -24,7 +24,7 @@ import (
 // on one, with the build tag engine.
 var (
 	withoutEngine = []string{"approve", "assert", "command", "fmt", "init", "plan", "validate"}
-	withEngine    = []string{"apply", "destroy", "drift", "engine", "fails", "locks", "others", "refusals", "saved", "status"}
+	withEngine    = []string{"apply", "destroy", "drift", "engine", "fails", "locks", "moved", "others", "part", "protect", "refusals", "saved", "status"}
 )
 
 func TestMain(m *testing.M) {

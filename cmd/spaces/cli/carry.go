@@ -94,8 +94,8 @@ func (c *carry) approve(ctx context.Context, v *view) (done bool, err error) {
 	// With --auto-approve, the plan that is made under the lock is the one to be shown.
 	asks := !c.auto && c.saved == nil
 	nothing := !v.plan.HasChanges()
-	if nothing && c.takeOver {
-		return false, nil // to record whose the project is takes the lock
+	if nothing && (c.takeOver || v.changesGuards()) && len(bars) == 0 {
+		return false, nil // to record whose the project is, or what is protected, takes the lock
 	}
 	if len(bars) > 0 || nothing || asks {
 		c.present(v.plan, nil)
@@ -136,6 +136,11 @@ func (c *carry) locked(ctx context.Context, aborted <-chan struct{}, e Places, a
 	}
 	if bars := barred(v.plan, true); len(bars) > 0 {
 		return c.refused(bars)
+	}
+	if v.changesGuards() || !nothing && len(v.plan.Guards) > 0 {
+		if err := p.root.SetGuards(v.plan.Guards); err != nil {
+			return err
+		}
 	}
 	if p.folder != "" && (!nothing || c.takeOver) {
 		if err := p.root.SetAppliedFrom(p.folder); err != nil {

@@ -15,6 +15,7 @@ type destroyFlags struct {
 	volumes  bool
 	project  string
 	endpoint string
+	part     part
 }
 
 func (a *app) destroyVerb() *cobra.Command {
@@ -25,7 +26,9 @@ func (a *app) destroyVerb() *cobra.Command {
 		Long: `Shows what of the project is on the engine, asks, and removes it: containers first, then
 networks. Volumes stay, with what they hold, unless --volumes is given; images, the
 data root and all granted folders stay in any case. A network that something foreign
-is on stays too, and says so.
+is on stays too, and says so. What is protected keeps all from going, unless --exclude
+leaves it out or --allow-destroy lets it go. --target removes an object and what can't
+be without it; --exclude leaves one, and what it needs.
 
 The project is that of the files, or, with --project and --endpoint, one whose files
 are gone; such an engine may be rootful. A data root other than the default must be
@@ -39,11 +42,13 @@ another apply holds the lock; 3 refused, or something stays (network-in-use,
 volume-in-use) after the rest was removed.`,
 		Example: `  spaces destroy
   spaces destroy --auto-approve --volumes
+  spaces destroy --target space.web
   spaces destroy --project old --endpoint unix:///run/user/1000/docker.sock`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.destroy(c.Context(), f) },
 	}
 	f.carry.register(c.Flags())
+	f.part.destroying(c.Flags())
 	registerJSON(c.Flags(), &a.json)
 	c.Flags().BoolVar(&f.volumes, "volumes", false, "remove the project's volumes too; what they hold is lost")
 	c.Flags().StringVar(&f.project, "project", "", "the project called `NAME`, without its files; needs --endpoint")
@@ -54,7 +59,7 @@ volume-in-use) after the rest was removed.`,
 func (a *app) destroy(ctx context.Context, f destroyFlags) error {
 	c := carry{
 		app: a, carryFlags: f.carry, verb: "destroy",
-		options:  reconcile.Options{Destroy: true, RemoveVolumes: f.volumes},
+		options:  f.part.options(reconcile.Options{Destroy: true, RemoveVolumes: f.volumes}),
 		question: "Destroy all of this? Only 'yes' goes ahead:",
 	}
 	if err := c.check(); err != nil {

@@ -14,6 +14,7 @@ import (
 
 func (a *app) driftVerb() *cobra.Command {
 	var onlyReality bool
+	var chosen part
 	c := &cobra.Command{
 		Use:   "drift",
 		Short: "Say whether what runs is still what the files say",
@@ -22,7 +23,8 @@ func (a *app) driftVerb() *cobra.Command {
 "either" where that can't be told, as for what is missing and for what can change in
 place. It changes nothing. What this release only shows and doesn't run is no
 difference. What couldn't be compared, such as files when the key is lost, is noted, and
-leaves the exit status as it is.
+leaves the exit status as it is. --target and --exclude choose as they do for "spaces
+plan": what a target's steps need is compared with it.
 
 With --json the report is {format_version, project, endpoint, engine, differences,
 counts, notes, refusals}; a difference is {subject, field, before, after, side, what,
@@ -33,9 +35,10 @@ Exit status: 0 no difference; 1 the engine went away or didn't answer; 2 a diffe
 		Example: `  spaces drift
   spaces drift --only-reality --json`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.drift(c.Context(), onlyReality) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.drift(c.Context(), onlyReality, chosen) },
 	}
 	registerJSON(c.Flags(), &a.json)
+	chosen.choosing(c.Flags())
 	c.Flags().BoolVar(&onlyReality, "only-reality", false, "leave out what differs because the files changed")
 	return c
 }
@@ -72,7 +75,7 @@ type driftCounts struct {
 	Either  int `json:"either"`
 }
 
-func (a *app) drift(ctx context.Context, onlyReality bool) error {
+func (a *app) drift(ctx context.Context, onlyReality bool, chosen part) error {
 	ctx, stop := a.cancellable(ctx)
 	defer stop()
 	p, err := a.project()
@@ -82,7 +85,7 @@ func (a *app) drift(ctx context.Context, onlyReality bool) error {
 	if err := p.namesEngine(); err != nil {
 		return err
 	}
-	e, v, err := a.look(ctx, p, reconcile.Options{})
+	e, v, err := a.look(ctx, p, chosen.options(reconcile.Options{}))
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"spaces/places"
+	"spaces/reconcile"
 	"spaces/schema"
 )
 
@@ -24,6 +25,36 @@ func (in *inputs) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&in.vars, "var", nil, "set a variable, `NAME=VALUE`; may be repeated, as SPACES_VAR_name=VALUE sets one too")
 	f.StringArrayVar(&in.varFiles, "var-file", nil, "read variables from `FILE`; may be repeated")
 	f.StringVar(&in.dataRoot, "data-root", "", "keep the project's state in `DIR`, whatever the files and SPACES_DATA_ROOT say")
+}
+
+// part are the flags that choose a part of a plan, and that ask for more than the files.
+type part struct {
+	targets      []string
+	excludes     []string
+	replace      []string
+	allowDestroy []string
+}
+
+// choosing registers the flags that only choose.
+func (p *part) choosing(f *pflag.FlagSet) {
+	f.StringArrayVar(&p.targets, "target", nil, "only `ADDRESS`, such as space.web, and what it needs; may be repeated")
+	f.StringArrayVar(&p.excludes, "exclude", nil, "all but `ADDRESS` and what needs it; may be repeated")
+}
+
+func (p *part) destroying(f *pflag.FlagSet) {
+	p.choosing(f)
+	f.StringArrayVar(&p.allowDestroy, "allow-destroy", nil, "let `ADDRESS` go though it is protected; may be repeated")
+}
+
+func (p *part) register(f *pflag.FlagSet) {
+	p.destroying(f)
+	f.StringArrayVar(&p.replace, "replace", nil, "make `ADDRESS`, a space or a network, anew whatever differs; may be repeated")
+}
+
+// options are a plan's, with what was chosen.
+func (p part) options(o reconcile.Options) reconcile.Options {
+	o.Targets, o.Excludes, o.Replace, o.AllowDestroy = p.targets, p.excludes, p.replace, p.allowDestroy
+	return o
 }
 
 func registerJSON(f *pflag.FlagSet, into *bool) {

@@ -16,6 +16,7 @@ type planFlags struct {
 	format   string
 	detailed bool
 	offline  bool
+	part     part
 }
 
 func (a *app) planVerb() *cobra.Command {
@@ -31,11 +32,18 @@ but for the file that --out names.
 Without an install block, and with --offline, the comparison is with an empty world
 and no engine is asked; with --offline the host's files aren't looked at either.
 
+--target and --exclude show a part of the plan. An object is named as the plan names it:
+space.web, space.web["key"], network.inside, volume.cache, image.core; a block with
+for_each by its bare address is all that it makes. What a target needs comes with it,
+and what needs an excluded object is left out too; the plan says what. --replace makes
+a space or a network anew though nothing of it differs.
+
 A plan that --out keeps is a record for review: "spaces apply FILE" plans again and
 goes on only if nothing has moved.
 
-With --json the plan is {format_version, project, endpoint, engine, access, items,
-standing, notes, assertions, refusals, counts}.
+With --json the plan is {format_version, project, endpoint, engine, targets, excludes,
+replace, allow_destroy, left_out, access, items, standing, notes, assertions, refusals,
+counts}.
 
 Exit status: 0 planned, whether or not there is anything to do; 1 the engine went away
 or didn't answer; 2 with --detailed-exitcode, something is to be done; 3 refused: the
@@ -44,11 +52,13 @@ person can change.`,
 		Example: `  spaces plan
   spaces plan --out review.json && spaces apply review.json
   spaces plan --offline --json
+  spaces plan --target space.web --exclude 'space.worker["a"]'
   spaces plan --detailed-exitcode --var release=1.4.0`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.runPlan(c.Context(), f) },
 	}
 	registerJSON(c.Flags(), &a.json)
+	f.part.register(c.Flags())
 	c.Flags().StringVar(&f.out, "out", "", "keep the plan in `FILE`, for show and apply")
 	c.Flags().StringVar(&f.format, "format", "text", "print the plan as `text` or json")
 	c.Flags().BoolVar(&f.detailed, "detailed-exitcode", false, "exit with 2 when there is something to do")
@@ -70,7 +80,7 @@ func (a *app) runPlan(ctx context.Context, f planFlags) error {
 	if err != nil {
 		return err
 	}
-	plan, err := a.planned(ctx, p, f.offline)
+	plan, err := a.planned(ctx, p, f)
 	if err != nil {
 		return err
 	}
@@ -93,12 +103,13 @@ func (a *app) runPlan(ctx context.Context, f planFlags) error {
 	return nil
 }
 
-func (a *app) planned(ctx context.Context, p *project, offline bool) (*reconcile.Plan, error) {
-	if offline {
-		v, err := a.offline(p)
+func (a *app) planned(ctx context.Context, p *project, f planFlags) (*reconcile.Plan, error) {
+	o := f.part.options(reconcile.Options{})
+	if f.offline {
+		v, err := a.offline(p, o)
 		return v.plan, err
 	}
-	e, v, err := a.look(ctx, p, reconcile.Options{})
+	e, v, err := a.look(ctx, p, o)
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,13 @@ type view struct {
 	facts  reconcile.HostFacts
 	actual reconcile.Actual
 	plan   *reconcile.Plan
+	// remembered is what the last apply found protected.
+	remembered []reconcile.Guard
+}
+
+// changesGuards tells whether something else is protected than is remembered.
+func (v *view) changesGuards() bool {
+	return !slices.EqualFunc(v.remembered, v.plan.Guards, func(a, b reconcile.Guard) bool { return a.Address == b.Address })
 }
 
 // load reads the configuration; its diagnostics are whatever it says, warnings too.
@@ -138,12 +145,16 @@ func interrupted(ctx context.Context, err error) error {
 // engine the comparison is with an empty world.
 func (a *app) plan(ctx context.Context, p *project, e Places, o reconcile.Options) (*view, error) {
 	v := &view{actual: reconcile.Actual{Engine: reconcile.Engine{Offline: true}}}
+	var err error
+	if o.Guards, err = p.root.Guards(); err != nil {
+		return nil, err
+	}
+	v.remembered = o.Guards
 	var features reconcile.Engine
 	if e != nil {
 		features = e.Features()
 	}
 	if !o.Destroy { // what goes needs neither key nor files
-		var err error
 		if v.key, err = places.LoadKey(p.root.KeyFile(), p.host); err != nil {
 			return nil, err
 		}
@@ -152,7 +163,6 @@ func (a *app) plan(ctx context.Context, p *project, e Places, o reconcile.Option
 		}
 	}
 	if e != nil {
-		var err error
 		if v.actual, err = e.Inspect(ctx, p.query(v.facts)); err != nil {
 			return nil, err
 		}
@@ -164,9 +174,9 @@ func (a *app) plan(ctx context.Context, p *project, e Places, o reconcile.Option
 }
 
 // offline plans from the files alone.
-func (a *app) offline(p *project) (*view, error) {
+func (a *app) offline(p *project, o reconcile.Options) (*view, error) {
 	v := &view{actual: reconcile.Actual{Engine: reconcile.Engine{Offline: true}}}
-	return v, v.diff(p, reconcile.Options{})
+	return v, v.diff(p, o)
 }
 
 func (v *view) diff(p *project, o reconcile.Options) error {
@@ -174,13 +184,21 @@ func (v *view) diff(p *project, o reconcile.Options) error {
 	if err != nil {
 		return fmt.Errorf("cannot make a plan: %w", err)
 	}
+	v.plan = plan
+	if unclear := usageIn(plan); len(unclear) > 0 {
+		return &problems{refusals: unclear} // a plan of something else helps nobody
+	}
 	elsewhere, err := p.appliedElsewhere(plan)
 	if err != nil {
 		return err
 	}
 	plan.Refusals = append(plan.Refusals, elsewhere...)
-	v.plan = plan
 	return nil
+}
+
+// usageIn are a plan's refusals of what the command line asks for.
+func usageIn(plan *reconcile.Plan) []reconcile.Refusal {
+	return slices.DeleteFunc(slices.Clone(plan.Refusals), func(r reconcile.Refusal) bool { return r.Code != reconcile.CodeUsage })
 }
 
 // appliedElsewhere refuses to destroy what another folder's files asked for: this

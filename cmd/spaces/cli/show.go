@@ -45,7 +45,7 @@ func (a *app) show(name string) error {
 // would do.
 func planOf(r reconcile.Record) (*reconcile.Plan, error) {
 	p := &reconcile.Plan{
-		Project: r.Project, Endpoint: r.Endpoint, Engine: r.Engine,
+		Project: r.Project, Endpoint: r.Endpoint, Engine: r.Engine, Asked: r.Asked(), LeftOut: r.LeftOut,
 		Standing: noticesOf(r.Standing), Notes: noticesOf(r.Notes),
 	}
 	for _, a := range r.Access {

@@ -20,7 +20,7 @@ import (
 // withoutEngine are the folders whose scripts need no engine, withEngine those that run
 // on one, with the build tag engine.
 var (
-	withoutEngine = []string{"approve", "command", "fmt", "init", "plan", "validate"}
+	withoutEngine = []string{"approve", "command", "fmt", "graph", "init", "plan", "validate"}
 	withEngine    = []string{"apply", "destroy", "drift", "engine", "fails", "locks", "others", "refusals", "saved", "status"}
 )
 

@@ -45,6 +45,7 @@ type Stream struct {
 type Places interface {
 	Inspect(ctx context.Context, q places.Query) (reconcile.Actual, error)
 	Features() reconcile.Engine
+	Logs(ctx context.Context, q places.LogQuery, hear func(places.LogLine) error) error
 	Applier(o places.ApplierOptions) reconcile.Applier
 	Close() error
 }
@@ -108,6 +109,10 @@ func openEngine(ctx context.Context, endpoint string, o places.OpenOptions) (Pla
 
 func (e engine) Inspect(ctx context.Context, q places.Query) (reconcile.Actual, error) {
 	return e.Observer().Inspect(ctx, q)
+}
+
+func (e engine) Logs(ctx context.Context, q places.LogQuery, hear func(places.LogLine) error) error {
+	return e.Observer().Logs(ctx, q, hear)
 }
 
 func (e engine) Applier(o places.ApplierOptions) reconcile.Applier { return e.Engine.Applier(o) }

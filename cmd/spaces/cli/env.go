@@ -45,6 +45,7 @@ type Stream struct {
 type Places interface {
 	Inspect(ctx context.Context, q places.Query) (reconcile.Actual, error)
 	Features() reconcile.Engine
+	Examine(ctx context.Context) (reconcile.EngineFacts, error)
 	Logs(ctx context.Context, q places.LogQuery, hear func(places.LogLine) error) error
 	Applier(o places.ApplierOptions) reconcile.Applier
 	Close() error

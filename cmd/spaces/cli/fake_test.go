@@ -69,6 +69,10 @@ func (f *fakePlaces) Features() reconcile.Engine {
 	return reconcile.Engine{Name: "Docker 28.0.0", Endpoint: fakeEndpoint, Rootless: true, CPUs: 2, IsolatedGateway: true}
 }
 
+func (f *fakePlaces) Examine(context.Context) (reconcile.EngineFacts, error) {
+	return reconcile.EngineFacts{Engine: f.Features(), Known: true, Driver: "overlay2"}, f.err
+}
+
 func (f *fakePlaces) Applier(o places.ApplierOptions) reconcile.Applier {
 	f.options = o
 	return f

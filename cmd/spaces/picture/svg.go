@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/text/width"
 )
@@ -350,19 +351,23 @@ func full(lines ...string) string {
 	return ""
 }
 
-// cells is how many columns a text takes in a font of a fixed width.
-func cells(s string) float64 {
+// Cells is how many columns a text takes on a terminal, or in a font of a fixed width.
+func Cells(s string) int {
 	n := 0
 	for _, r := range s {
+		if unicode.In(r, unicode.Mn, unicode.Me) {
+			continue // set upon the one before
+		}
+		n++
 		switch width.LookupRune(r).Kind() {
 		case width.EastAsianWide, width.EastAsianFullwidth:
-			n += 2
-		default:
 			n++
 		}
 	}
-	return float64(n)
+	return n
 }
+
+func cells(s string) float64 { return float64(Cells(s)) }
 
 // text is a text between tags.
 func text(s string) string {

@@ -21,7 +21,7 @@ import (
 // on one, with the build tag engine.
 var (
 	withoutEngine = []string{"approve", "command", "fmt", "graph", "init", "plan", "validate"}
-	withEngine    = []string{"apply", "destroy", "drift", "engine", "fails", "locks", "logs", "others", "refusals", "saved", "status"}
+	withEngine    = []string{"apply", "destroy", "doctor", "drift", "engine", "fails", "locks", "logs", "others", "refusals", "saved", "status"}
 )
 
 func TestMain(m *testing.M) {

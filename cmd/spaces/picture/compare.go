@@ -150,9 +150,8 @@ func (c *comparison) network(space *Node, a reconcile.AccessChange, change Chang
 
 func (c *comparison) host(space *Node, a reconcile.AccessChange, change Change) {
 	list := c.p.subject(strings.TrimPrefix(a.How, "through "))
-	uses := c.p.edge(space.ID, list.ID, EdgeList)
-	if uses == nil {
-		uses = c.p.connect(Edge{From: space.ID, To: list.ID, Kind: EdgeList, Change: change})
+	if c.p.edge(space.ID, list.ID, EdgeList) == nil {
+		c.p.connect(Edge{From: space.ID, To: list.ID, Kind: EdgeList, Change: change})
 	}
 	at := slices.IndexFunc(c.p.Edges, func(e *Edge) bool { return e.access == key{list.ID, a.Kind, a.What} })
 	if at < 0 {

@@ -149,7 +149,8 @@ func label(lines ...string) string {
 		if i > 0 {
 			b.WriteString("<br/>")
 		}
-		for _, r := range shortened(l) {
+		l = strings.ReplaceAll(shortened(l), ". ", ".\u00a0") // "1. x" begins a list
+		for _, r := range l {
 			if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" ,:/.+…", r) {
 				b.WriteRune(r)
 			} else {

@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -354,5 +355,34 @@ func TestGraphvizReads(t *testing.T) {
 		if got := strings.Count(string(out), "\nedge "); got != 2 { // one is the legend's
 			t.Errorf("%q: dot sees %d edges, want 2:\n%s", s, got, out)
 		}
+	}
+}
+
+// TestMermaidReads asks Mermaid's own parser, where SPACES_TEST_MERMAID says it is
+// (testdata/mermaid.mjs).
+func TestMermaidReads(t *testing.T) {
+	if os.Getenv("SPACES_TEST_MERMAID") == "" {
+		t.Skip("SPACES_TEST_MERMAID isn't set")
+	}
+	pictures := []*Picture{Of(team(t, nil))}
+	for _, s := range []string{
+		`"`, "end", "%%{init: {}}%%", "#quot;", "`x`", "&lt;", `"]; x --> y; n["`, "--> |x|", "subgraph", "<br/>", "1. x", "- x", "$$x$$", "fa:fa-car",
+	} {
+		pictures = append(pictures, hostile(s))
+	}
+	args := []string{"testdata/mermaid.mjs"}
+	want := ""
+	for i, p := range pictures {
+		file := filepath.Join(t.TempDir(), strconv.Itoa(i)+".mmd")
+		if err := os.WriteFile(file, []byte(drawn(t, p, Mermaid)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, file)
+		legend := len(p.legend())
+		want += fmt.Sprintln(1+len(p.Nodes)+2*legend, len(p.Edges)+legend)
+	}
+	out, err := exec.CommandContext(t.Context(), "node", args...).CombinedOutput()
+	if err != nil || string(out) != want {
+		t.Errorf("Mermaid sees (%v)\n%s\nwant\n%s", err, out, want)
 	}
 }

@@ -154,12 +154,12 @@ func TestProgressResized(t *testing.T) {
 	s.shows("0 of 3", "  pull image.ref  | 字字字字字字字字字…")
 	s.term.Resize(20, 8)
 	s.after(0)
-	if last := s.p.region.widths[1]; last > 19 {
+	if last := lineWidth(s.p.region.lines[1]); last > 19 {
 		t.Errorf("a line of %d columns on a terminal of 20", last)
 	}
 	s.term.Resize(60, 8)
 	s.after(0)
-	if last := s.p.region.widths[1]; last < 45 {
+	if last := lineWidth(s.p.region.lines[1]); last < 45 {
 		t.Errorf("a line of %d columns on a terminal of 60", last)
 	}
 }
@@ -172,6 +172,14 @@ func TestRegionBroken(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if got := r.frame("z\n", nil, 10); got != "z\n" {
+		t.Errorf("got %q", got)
+	}
+	// What is the same isn't drawn again, and what is another is drawn over it.
+	r.frame("", []string{"a", "b"}, 10)
+	if got := r.frame("", []string{"a", "b"}, 10); got != "" {
+		t.Errorf("got %q", got)
+	}
+	if got := r.frame("", []string{"a"}, 10); got != "\r\x1b[1Aa\x1b[K\x1b[J" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -204,7 +212,7 @@ func TestProgressWithoutColour(t *testing.T) {
 	w.env.Stdout.Columns = 40
 	w.env.Environ = append(w.env.Environ, "NO_COLOR=1")
 	w.want(0, "apply", "--auto-approve", "--parallelism", "1")
-	says(t, w.out.String(), "0 of 3\n  pull image.ref", "\r\x1b[1A\x1b[J✓ create space.web\n\nDone")
+	says(t, w.out.String(), "0 of 3\x1b[K\n  pull image.ref\x1b[K\x1b[J", "\r\x1b[1A\x1b[J✓ create space.web\n\nDone")
 	if strings.Contains(w.out.String(), "m✓") {
 		t.Errorf("painted: %q", w.out.String())
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"spaces/cmd/spaces/picture"
@@ -13,42 +14,62 @@ import (
 // A library would take the whole screen, or a goroutine and the terminal's settings with
 // it; these lines need neither.
 type region struct {
-	widths []int // of the lines that stand there
+	lines   []string // that stand there
+	columns int      // of the terminal as they were drawn
 }
 
 // frame is what to write to print something above the region and to draw it anew, in one
-// piece, so that nothing flickers. Without lines the region is gone.
+// piece and over what stands there, so that nothing flickers. Without lines the region is
+// gone; where nothing has changed, nothing is written.
 func (r *region) frame(above string, lines []string, columns int) string {
+	if above == "" && columns == r.columns && slices.Equal(lines, r.lines) {
+		return ""
+	}
 	var b strings.Builder
-	b.WriteString(r.erase(columns))
-	b.WriteString(above)
-	r.widths = r.widths[:0]
+	b.WriteString(r.back(columns))
+	if above != "" || len(lines) == 0 {
+		if len(r.lines) > 0 {
+			b.WriteString(clearBelow)
+		}
+		b.WriteString(above)
+	}
 	for i, line := range lines {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(line)
-		r.widths = append(r.widths, picture.Cells(withoutColours(line)))
+		b.WriteString(line + clearLine)
 	}
+	if len(lines) > 0 {
+		b.WriteString(clearBelow)
+	}
+	r.lines, r.columns = lines, columns
 	return b.String()
 }
 
-// erase goes back to where the region began and clears from there. A terminal that has
-// become narrower since has broken the lines, each into as many as it needed.
-func (r *region) erase(columns int) string {
-	if len(r.widths) == 0 {
+// What clears a terminal from its cursor on.
+const (
+	clearLine  = "\x1b[K"
+	clearBelow = "\x1b[J"
+)
+
+// back goes to where the region begins. A terminal that has become narrower since has
+// broken the lines, each into as many as it needed.
+func (r *region) back(columns int) string {
+	if len(r.lines) == 0 {
 		return ""
 	}
 	rows := 0
-	for _, w := range r.widths {
-		rows += max(1, (w+columns-1)/columns)
+	for _, line := range r.lines {
+		rows += max(1, (lineWidth(line)+columns-1)/columns)
 	}
-	up := ""
-	if rows > 1 {
-		up = fmt.Sprintf("\x1b[%dA", rows-1)
+	if rows == 1 {
+		return "\r"
 	}
-	return "\r" + up + "\x1b[J"
+	return fmt.Sprintf("\r\x1b[%dA", rows-1)
 }
+
+// lineWidth is how many columns a painted line takes.
+func lineWidth(line string) int { return picture.Cells(withoutColours(line)) }
 
 // fitted is a text of at most so many columns, its end left out.
 func fitted(s string, columns int) string {

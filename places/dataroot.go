@@ -209,6 +209,16 @@ func (r DataRoot) Ensure(h Host) error {
 	if err := os.MkdirAll(filepath.Dir(string(r)), 0o700); err != nil {
 		return fmt.Errorf("cannot make the folder of the data root: %w", err)
 	}
+	for _, folder := range r.folders() {
+		if err := ensureFolder(folder, h.UID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// folders are the data root and what is in it, each after the one it lies in.
+func (r DataRoot) folders() []string {
 	folders := []string{string(r)}
 	for _, part := range []string{PartSock, PartStore, PartHost, PartGitHost, PartRuns, PartState} {
 		folders = append(folders, r.Part(part))
@@ -218,12 +228,7 @@ func (r DataRoot) Ensure(h Host) error {
 	for _, socket := range []string{"agent", "human", "launch", "git", "relay"} {
 		folders = append(folders, filepath.Join(r.Part(PartSock), socket))
 	}
-	for _, folder := range folders {
-		if err := ensureFolder(folder, h.UID); err != nil {
-			return err
-		}
-	}
-	return nil
+	return folders
 }
 
 // ensureFolder makes one private folder, or checks the one that is there.
@@ -237,6 +242,11 @@ func ensureFolder(path string, uid int) error {
 	case !errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("cannot make a folder of the data root: %w", err)
 	}
+	return checkFolder(path, uid)
+}
+
+// checkFolder refuses a folder that isn't the caller's alone.
+func checkFolder(path string, uid int) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return fmt.Errorf("cannot look at a folder of the data root: %w", err)

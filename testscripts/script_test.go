@@ -23,8 +23,8 @@ import (
 // withoutEngine are the folders whose scripts need no engine, withEngine those that run
 // on one, with the build tag engine.
 var (
-	withoutEngine = []string{"approve", "assert", "command", "fmt", "init", "plan", "validate"}
-	withEngine    = []string{"apply", "destroy", "drift", "engine", "fails", "locks", "moved", "others", "part", "protect", "refusals", "saved", "status"}
+	withoutEngine = []string{"approve", "assert", "command", "fmt", "graph", "init", "plan", "validate"}
+	withEngine    = []string{"apply", "destroy", "doctor", "drift", "engine", "fails", "locks", "logs", "moved", "others", "part", "protect", "refusals", "saved", "status"}
 )
 
 func TestMain(m *testing.M) {

@@ -204,7 +204,7 @@ type applyFailure struct {
 }
 
 func (c *carry) carryOut(ctx context.Context, aborted <-chan struct{}, e Places, v *view) error {
-	progress := c.newProgress(v.plan)
+	progress := c.newProgress(ctx, v.plan)
 	applier := e.Applier(places.ApplierOptions{
 		Actual: v.actual, Digest: v.key, Output: progress.output, Host: c.project.host,
 		Project: c.project.desired.Project, Store: c.project.desired.Store,

@@ -362,17 +362,3 @@ func TestDestroyLeavesWhatIsInUse(t *testing.T) {
 		t.Errorf("steps %v, want %v", w.engine.steps, want)
 	}
 }
-
-func TestProgressOnATerminal(t *testing.T) {
-	w := newWorld(t, "main.hcl", small)
-	w.env.Stdout.Columns = 40
-	w.engine.step = func(_ context.Context, s reconcile.Step) error {
-		if _, is := s.(reconcile.PullImage); is {
-			w.engine.options.Output("image.ref", "layer\x1b[2J 1")
-		}
-		return nil
-	}
-	w.env.Environ = append(w.env.Environ, "NO_COLOR=1")
-	w.want(0, "apply", "--auto-approve", "--parallelism", "1")
-	says(t, w.out.String(), "0 of 3; now: ", "\r\x1b[K✓ create space.web\n", "image.ref | layer?[2J 1\n")
-}

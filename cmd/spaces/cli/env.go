@@ -39,12 +39,25 @@ type Stream struct {
 	io.Writer
 	// Columns is the width of the terminal behind it, 0 where there is none.
 	Columns int
+	// Size, if set, is the terminal's size now.
+	Size func() (columns, rows int)
+}
+
+// size is how large the terminal behind a stream is at this moment.
+func (s Stream) size() (columns, rows int) {
+	const usual = 24
+	if s.Size == nil {
+		return s.Columns, usual
+	}
+	return s.Size()
 }
 
 // Places is what the commands need of an engine.
 type Places interface {
 	Inspect(ctx context.Context, q places.Query) (reconcile.Actual, error)
 	Features() reconcile.Engine
+	Examine(ctx context.Context) (reconcile.EngineFacts, error)
+	Logs(ctx context.Context, q places.LogQuery, hear func(places.LogLine) error) error
 	Applier(o places.ApplierOptions) reconcile.Applier
 	Close() error
 }
@@ -58,8 +71,8 @@ func System() Env {
 	return Env{
 		Args: os.Args[1:], Environ: os.Environ(), Dir: dir,
 		Stdin:    os.Stdin,
-		Stdout:   Stream{os.Stdout, columns(os.Stdout)},
-		Stderr:   Stream{os.Stderr, columns(os.Stderr)},
+		Stdout:   terminalStream(os.Stdout),
+		Stderr:   terminalStream(os.Stderr),
 		Question: question(),
 		Host:     places.CurrentHost,
 		Open:     openEngine,
@@ -82,17 +95,21 @@ func question() io.Writer {
 	return terminal
 }
 
-// columns is the width of the terminal behind a file, 0 without one.
-func columns(f *os.File) int {
+// terminalStream is a file, and the size of the terminal behind it.
+func terminalStream(f *os.File) Stream {
 	if !isatty.IsTerminal(f.Fd()) {
-		return 0
+		return Stream{Writer: f}
 	}
-	const usual = 80
-	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	if err != nil || size.Col == 0 {
-		return usual
+	size := func() (columns, rows int) {
+		const usualColumns, usualRows = 80, 24
+		size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+		if err != nil || size.Col == 0 || size.Row == 0 {
+			return usualColumns, usualRows
+		}
+		return int(size.Col), int(size.Row)
 	}
-	return int(size.Col)
+	columns, _ := size()
+	return Stream{Writer: f, Columns: columns, Size: size}
 }
 
 // engine is the real Places.
@@ -108,6 +125,10 @@ func openEngine(ctx context.Context, endpoint string, o places.OpenOptions) (Pla
 
 func (e engine) Inspect(ctx context.Context, q places.Query) (reconcile.Actual, error) {
 	return e.Observer().Inspect(ctx, q)
+}
+
+func (e engine) Logs(ctx context.Context, q places.LogQuery, hear func(places.LogLine) error) error {
+	return e.Observer().Logs(ctx, q, hear)
 }
 
 func (e engine) Applier(o places.ApplierOptions) reconcile.Applier { return e.Engine.Applier(o) }

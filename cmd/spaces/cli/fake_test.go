@@ -49,6 +49,8 @@ type fakePlaces struct {
 	steps   []string
 	options places.ApplierOptions
 	closed  int
+	logs    []places.LogLine
+	asked   places.LogQuery
 }
 
 func (f *fakePlaces) Inspect(context.Context, places.Query) (reconcile.Actual, error) {
@@ -67,9 +69,23 @@ func (f *fakePlaces) Features() reconcile.Engine {
 	return reconcile.Engine{Name: "Docker 28.0.0", Endpoint: fakeEndpoint, Rootless: true, CPUs: 2, IsolatedGateway: true}
 }
 
+func (f *fakePlaces) Examine(context.Context) (reconcile.EngineFacts, error) {
+	return reconcile.EngineFacts{Engine: f.Features(), Known: true, Driver: "overlay2"}, f.err
+}
+
 func (f *fakePlaces) Applier(o places.ApplierOptions) reconcile.Applier {
 	f.options = o
 	return f
+}
+
+func (f *fakePlaces) Logs(_ context.Context, q places.LogQuery, hear func(places.LogLine) error) error {
+	f.asked = q
+	for _, l := range f.logs {
+		if err := hear(l); err != nil {
+			return err
+		}
+	}
+	return f.err
 }
 
 func (f *fakePlaces) Close() error { f.closed++; return nil }

@@ -109,17 +109,22 @@ func writeNew(path string, content []byte) error {
 // findEngine is the caller's rootless engine, or only the endpoint where one would be.
 // DOCKER_HOST isn't asked: an endpoint is always written in the files.
 func (a *app) findEngine(ctx context.Context, host places.Host) reconcile.Engine {
-	var usual []string
-	if host.RuntimeDir != "" {
-		usual = append(usual, filepath.Join(host.RuntimeDir, "docker.sock"))
-	}
-	usual = append(usual, filepath.Join("/run/user", strconv.Itoa(host.UID), "docker.sock"))
-	for _, socket := range usual {
-		if e, ok := a.tryEngine(ctx, "unix://"+socket); ok {
+	usual := usualEndpoints(host)
+	for _, endpoint := range usual {
+		if e, ok := a.tryEngine(ctx, endpoint); ok {
 			return e
 		}
 	}
-	return reconcile.Engine{Endpoint: "unix://" + usual[0]}
+	return reconcile.Engine{Endpoint: usual[0]}
+}
+
+// usualEndpoints are where a rootless engine of the caller's listens.
+func usualEndpoints(host places.Host) []string {
+	var usual []string
+	if host.RuntimeDir != "" {
+		usual = append(usual, "unix://"+filepath.Join(host.RuntimeDir, "docker.sock"))
+	}
+	return append(usual, "unix://"+filepath.Join("/run/user", strconv.Itoa(host.UID), "docker.sock"))
 }
 
 // tryEngine asks what listens at an endpoint whether it is a rootless engine.

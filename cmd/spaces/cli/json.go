@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -62,6 +64,28 @@ func writeJSON(w *bufio.Writer, v any) error {
 	e := json.NewEncoder(&indenter{w: w})
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
+}
+
+// writeJSONLine writes an object on a line of its own. What doesn't print is escaped, so
+// that a text of others steers no terminal that it is shown on.
+func writeJSONLine(w *bufio.Writer, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	for _, r := range string(b) { // invalid UTF-8 was replaced by the encoder
+		switch {
+		case unicode.IsPrint(r):
+			w.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(w, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(w, `\u%04x`, r)
+		}
+	}
+	w.WriteByte('\n')
+	return nil
 }
 
 // indenter breaks compact JSON into lines as it passes. Writing to a bufio.Writer, it

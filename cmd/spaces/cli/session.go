@@ -135,7 +135,7 @@ func (a *app) look(ctx context.Context, p *project, o reconcile.Options) (Places
 
 // interrupted says that a person stopped it, rather than where.
 func interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("nothing was done: %w", context.Cause(ctx))
 	}
 	return err

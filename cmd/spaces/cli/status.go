@@ -59,7 +59,11 @@ type spaceStatus struct {
 	InFiles  bool     `json:"in_files"`
 }
 
-const stateMissing = "missing"
+// States that no engine has.
+const (
+	stateMissing = "missing"
+	stateNotRun  = "not run by this release"
+)
 
 func (a *app) runStatus(ctx context.Context) error {
 	ctx, stop := a.cancellable(ctx)
@@ -89,16 +93,22 @@ func (a *app) inspect(ctx context.Context, p *project) (reconcile.Actual, error)
 	if err := p.namesEngine(); err != nil {
 		return reconcile.Actual{}, err
 	}
-	e, err := a.open(ctx, p)
+	e, err := a.openOrRefuse(ctx, p)
 	if err != nil {
-		if r, refused := refusalIn(err); refused {
-			r.Origin = p.endpoint
-			return reconcile.Actual{}, &problems{refusals: []reconcile.Refusal{r}, sources: p.sources}
-		}
 		return reconcile.Actual{}, err
 	}
 	defer closeEngine(e)
 	return e.Inspect(ctx, p.query(reconcile.HostFacts{}))
+}
+
+// openOrRefuse connects to the engine, and shows a refusal where the files name it.
+func (a *app) openOrRefuse(ctx context.Context, p *project) (Places, error) {
+	e, err := a.open(ctx, p)
+	if r, refused := refusalIn(err); refused {
+		r.Origin = p.endpoint
+		return nil, &problems{refusals: []reconcile.Refusal{r}, sources: p.sources}
+	}
+	return e, err
 }
 
 // spaceStatuses are those of the files, in their order, then those the files don't have.
@@ -117,7 +127,7 @@ func spaceStatuses(d reconcile.Desired, actual reconcile.Actual) []spaceStatus {
 		}
 		missing := spaceStatus{Space: s.Address.String(), Container: name, Kind: s.Kind, State: stateMissing, InFiles: true}
 		if s.Kind != reconcile.KindSpace || s.Lifecycle != schema.LifecycleService {
-			missing.State = "not run by this release"
+			missing.State = stateNotRun
 		}
 		missing.Networks, missing.Ports = []string{}, []string{}
 		out = append(out, missing)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -19,6 +20,9 @@ func main() {
 	}
 	switch verb {
 	case "wait":
+		wait()
+	case "say":
+		say(rest)
 		wait()
 	case "wait-unless":
 		waitUnless(rest[0])
@@ -43,6 +47,17 @@ func wait() {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
 	<-ended
+}
+
+// say prints each text, with Go's escapes, on standard output and then on standard error.
+func say(texts []string) {
+	for _, text := range texts {
+		if unquoted, err := strconv.Unquote(`"` + text + `"`); err == nil {
+			text = unquoted
+		}
+		fmt.Println("out", text)
+		fmt.Fprintln(os.Stderr, "err", text)
+	}
 }
 
 // waitUnless fails once a file is there.

@@ -110,6 +110,31 @@ func (p *Plan) String() string {
 	return b.String()
 }
 
+// AccessLines are the lines of a printed plan about access, without their title.
+func (p *Plan) AccessLines() []string { return linesUnder(p.printAccess) }
+
+// Lines are the item as a printed plan has it: its name first, then why, then its fields.
+func (i Item) Lines() []string { return linesOf(i.print) }
+
+// NoticeLines are notices as a printed plan has them, without a title.
+func NoticeLines(notices []Notice) []string {
+	return linesUnder(func(b *strings.Builder) { printNotices(b, "", notices) })
+}
+
+func linesOf(write func(*strings.Builder)) []string {
+	var b strings.Builder
+	write(&b)
+	return strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+}
+
+func linesUnder(write func(*strings.Builder)) []string { return linesOf(write)[1:] }
+
+// OneLine spells breaks of lines and tabs as Go does, so that no value of a file, an
+// image or an engine passes for a line of its own.
+func OneLine(s string) string { return breaks.Replace(s) }
+
+var breaks = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`)
+
 // Summary is the plan's closing line.
 func (p *Plan) Summary() string {
 	if !p.HasChanges() {
@@ -159,13 +184,13 @@ func (p *Plan) printItems(b *strings.Builder) {
 }
 
 func (i Item) print(b *strings.Builder) {
-	fmt.Fprintf(b, "  %s %s", i.Sign(), i.ID)
+	fmt.Fprintf(b, "  %s %s", i.Sign(), OneLine(i.ID))
 	if at := i.Origin.String(); at != "" {
-		b.WriteString("  " + at)
+		b.WriteString("  " + OneLine(at))
 	}
 	b.WriteByte('\n')
 	for _, r := range i.Reasons {
-		b.WriteString("      why: " + r + "\n")
+		b.WriteString("      why: " + OneLine(r) + "\n")
 	}
 	making := i.Effects.Has(Creates)
 	var t table
@@ -287,7 +312,12 @@ func (p *Plan) printRefusals(b *strings.Builder) {
 // that would be wider than most leave the row unaligned from there on.
 type table struct{ rows [][]string }
 
-func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *table) row(cells ...string) {
+	for i := range cells {
+		cells[i] = OneLine(cells[i])
+	}
+	t.rows = append(t.rows, cells)
+}
 
 const widestColumn = 48
 

@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"spaces/cmd/spaces/cli"
 )
 
 // withoutEngine are the folders whose scripts need no engine, withEngine those that run
@@ -26,7 +24,7 @@ var (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"spaces": func() { os.Exit(cli.Main(cli.System())) },
+		"spaces": program,
 		bareName: bare,
 	})
 }
@@ -77,7 +75,13 @@ var update = flag.Bool("update", false, "write what commands print into the scri
 // setup gives a script a home of its own, outside the folder that it works in.
 func setup(env *testscript.Env) error {
 	home := filepath.Join(env.WorkDir, ".home")
-	for name, value := range map[string]string{"HOME": home, "XDG_RUNTIME_DIR": filepath.Join(home, "run")} {
+	schema, err := filepath.Abs(reportSchema)
+	if err != nil {
+		return err
+	}
+	for name, value := range map[string]string{
+		"HOME": home, "XDG_RUNTIME_DIR": filepath.Join(home, "run"), "SPACES_TEST_SCHEMA": schema,
+	} {
 		env.Setenv(name, value)
 	}
 	return os.MkdirAll(filepath.Join(home, "run"), 0o700)

@@ -26,7 +26,8 @@ leaves the exit status as it is.
 
 With --json the report is {format_version, project, endpoint, engine, differences,
 counts, notes, refusals}; a difference is {subject, field, before, after, side, what,
-reasons, origin}.
+reasons, origin}; docs/plan.schema.json describes both. --format=markdown is made for a
+comment, as plan's is.
 
 Exit status: 0 no difference; 1 the engine went away or didn't answer; 2 a difference;
 3 refused, as plan is.`,
@@ -35,7 +36,7 @@ Exit status: 0 no difference; 1 the engine went away or didn't answer; 2 a diffe
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.drift(c.Context(), onlyReality) },
 	}
-	registerJSON(c.Flags(), &a.json)
+	a.registerFormat(c)
 	c.Flags().BoolVar(&onlyReality, "only-reality", false, "leave out what differs because the files changed")
 	return c
 }
@@ -92,15 +93,21 @@ func (a *app) drift(ctx context.Context, onlyReality bool) error {
 		found = realOnes(found)
 	}
 	bars := barred(v.plan, false)
-	if a.json {
+	switch {
+	case a.json:
 		r := v.plan.Record()
 		a.printJSON(driftReport{formatVersion, r.Project, r.Endpoint, r.Engine, found, countDrift(found), r.Notes, r.Refusals})
-	} else {
+	case a.markdown():
+		driftDocument(v.plan, found).writeTo(a.out)
+	default:
 		a.printDrift(v.plan, found)
 	}
 	switch {
 	case len(bars) > 0:
-		return &problems{refusals: bars, sources: p.sources, reported: a.json}
+		if !a.json {
+			a.printRefusals(bars, p.sources, false)
+		}
+		return &problems{refusals: bars, reported: true}
 	case len(found) > 0:
 		return errDiffers
 	}
@@ -203,7 +210,7 @@ func (a *app) printDrift(plan *reconcile.Plan, found []difference) {
 	for _, d := range found {
 		if d.Subject != subject {
 			subject = d.Subject
-			fmt.Fprintln(a.out, colours.title(printable(subject)))
+			fmt.Fprintln(a.out, colours.title(printable(reconcile.OneLine(subject))))
 		}
 		a.out.WriteString(d.line(colours) + "\n")
 	}
@@ -247,11 +254,22 @@ func (d difference) line(colours colours) string {
 			what = strings.Join(d.Reasons, "; ")
 		}
 	}
-	line := paint(printable("  "+what)) + "  [" + string(d.Side) + "]"
+	line := paint(printable("  "+reconcile.OneLine(what))) + "  [" + string(d.Side) + "]"
 	if d.Origin != nil {
 		line += "  " + d.Origin.String()
 	}
 	return line
+}
+
+// sign is what the difference's line begins with in a diff.
+func (d difference) sign() string {
+	switch d.What {
+	case "missing":
+		return "+"
+	case "not asked for":
+		return "-"
+	}
+	return "!"
 }
 
 func orNone(s *string) string {

@@ -13,7 +13,6 @@ import (
 
 type planFlags struct {
 	out      string
-	format   string
 	detailed bool
 	offline  bool
 }
@@ -35,7 +34,9 @@ A plan that --out keeps is a record for review: "spaces apply FILE" plans again 
 goes on only if nothing has moved.
 
 With --json the plan is {format_version, project, endpoint, engine, access, items,
-standing, notes, refusals, counts}.
+standing, notes, refusals, counts}, as docs/plan.schema.json describes it. With
+--format=markdown it is made for a comment on a pull request: bounded at 65,536
+characters, with a word on what was cut, and nothing of others in it but code.
 
 Exit status: 0 planned, whether or not there is anything to do; 1 the engine went away
 or didn't answer; 2 with --detailed-exitcode, something is to be done; 3 refused: the
@@ -44,26 +45,19 @@ person can change.`,
 		Example: `  spaces plan
   spaces plan --out review.json && spaces apply review.json
   spaces plan --offline --json
+  spaces plan --offline --format=markdown
   spaces plan --detailed-exitcode --var release=1.4.0`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.runPlan(c.Context(), f) },
 	}
-	registerJSON(c.Flags(), &a.json)
+	a.registerFormat(c)
 	c.Flags().StringVar(&f.out, "out", "", "keep the plan in `FILE`, for show and apply")
-	c.Flags().StringVar(&f.format, "format", "text", "print the plan as `text` or json")
 	c.Flags().BoolVar(&f.detailed, "detailed-exitcode", false, "exit with 2 when there is something to do")
 	c.Flags().BoolVar(&f.offline, "offline", false, "look at the files alone; ask neither the host nor an engine")
 	return c
 }
 
 func (a *app) runPlan(ctx context.Context, f planFlags) error {
-	switch f.format {
-	case "json":
-		a.json = true
-	case "text":
-	default:
-		return usage("Write --format=text or --format=json.", "There is no format %q.", f.format)
-	}
 	ctx, stop := a.cancellable(ctx)
 	defer stop()
 	p, err := a.project()
@@ -74,7 +68,7 @@ func (a *app) runPlan(ctx context.Context, f planFlags) error {
 	if err != nil {
 		return err
 	}
-	a.showPlan(plan)
+	a.showPlan(plan, "`spaces plan` prints all of it.")
 	if bars := barred(plan, false); len(bars) > 0 {
 		if !a.json {
 			a.printRefusals(bars, p.sources, false)
@@ -106,13 +100,17 @@ func (a *app) planned(ctx context.Context, p *project, offline bool) (*reconcile
 	return v.plan, nil
 }
 
-// showPlan prints a plan in the form that was asked for.
-func (a *app) showPlan(plan *reconcile.Plan) {
-	if a.json {
+// showPlan prints a plan in the form that was asked for; whole says how all of it is
+// seen where a form is bounded.
+func (a *app) showPlan(plan *reconcile.Plan, whole string) {
+	switch {
+	case a.json:
 		a.printJSON(plan.Record())
-		return
+	case a.markdown():
+		planDocument(plan, whole).writeTo(a.out)
+	default:
+		a.printPlan(plan)
 	}
-	a.printPlan(plan)
 }
 
 // warn says what bars an apply of a plan that was only shown.
@@ -131,7 +129,7 @@ func (a *app) save(name string, plan *reconcile.Plan) error {
 	if err := replaceFile(a.path(name), newFileMode, write); err != nil {
 		return fmt.Errorf("cannot keep the plan in %s: %w", name, bare(err))
 	}
-	if !a.json {
+	if !a.json && !a.markdown() {
 		fmt.Fprintf(a.out, "\nKept in %s: `spaces apply %s` does this, unless something moves.\n", name, filepath.ToSlash(name))
 	}
 	return nil

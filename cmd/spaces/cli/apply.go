@@ -2,12 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"os"
 
 	"github.com/spf13/cobra"
-
-	"spaces/reconcile"
 )
 
 func (a *app) applyVerb() *cobra.Command {
@@ -67,21 +63,4 @@ func (a *app) apply(ctx context.Context, f carryFlags, args []string) error {
 	}
 	c.project = p
 	return c.run(ctx)
-}
-
-// savedPlan reads a plan that was kept.
-func (a *app) savedPlan(name string) (*reconcile.Record, error) {
-	b, err := os.ReadFile(a.path(name))
-	if err != nil {
-		return nil, usage("Name a file that `spaces plan --out` wrote.", "Cannot read the plan %s: %v.", name, bare(err))
-	}
-	var r reconcile.Record
-	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, usage("Name a file that `spaces plan --out` wrote.", "%s holds no plan: %v.", name, err)
-	}
-	if r.FormatVersion != reconcile.FormatVersion {
-		return nil, refuse(reconcile.CodePlanStale, "Plan again with this program.",
-			"%s has a plan of format %d; this program reads format %d.", name, r.FormatVersion, reconcile.FormatVersion)
-	}
-	return &r, nil
 }

@@ -16,8 +16,10 @@ import (
 const maxMarkdown = 65536
 
 const (
-	// maxLine bounds one line of a document: a value may be as long as its file.
-	maxLine = 2000
+	// maxLine bounds one line of a fence, and maxQuoted what is quoted in a paragraph: a
+	// value may be as long as its file.
+	maxLine   = 2000
+	maxQuoted = 200
 	// cutRoom is kept for saying what a cut left out.
 	cutRoom = 1500
 )
@@ -73,7 +75,7 @@ func fenced(language string, lines []string) part {
 	kept := make([]string, len(lines))
 	longest := 2
 	for i, line := range lines {
-		kept[i] = shortened(asLine(line))
+		kept[i] = shortened(asLine(line), maxLine)
 		longest = max(longest, longestRun(kept[i]))
 	}
 	fence := strings.Repeat("`", longest+1)
@@ -95,12 +97,12 @@ func longestRun(s string) int {
 	return longest
 }
 
-// shortened says how much of a line it leaves out.
-func shortened(line string) string {
-	if len(line) <= maxLine {
+// shortened says how much it leaves out of a line of more than so many bytes.
+func shortened(line string, most int) string {
+	if len(line) <= most {
 		return line
 	}
-	end := maxLine
+	end := most
 	for !utf8.RuneStart(line[end]) {
 		end--
 	}
@@ -109,7 +111,7 @@ func shortened(line string) string {
 
 // code quotes others' words in a paragraph.
 func code(s string) string {
-	s = shortened(asLine(s))
+	s = shortened(asLine(s), maxQuoted)
 	ticks := strings.Repeat("`", longestRun(s)+1)
 	if s == "" || strings.Trim(s, "` ") != s {
 		s = " " + s + " " // these two aren't shown
@@ -118,7 +120,7 @@ func code(s string) string {
 }
 
 // tag quotes others' words between tags of HTML.
-func tag(s string) string { return "<code>" + html.EscapeString(shortened(asLine(s))) + "</code>" }
+func tag(s string) string { return "<code>" + html.EscapeString(shortened(asLine(s), maxQuoted)) + "</code>" }
 
 // writeTo writes as much of the document as a comment takes, and what is left out.
 func (d *document) writeTo(w io.StringWriter) {
@@ -256,7 +258,7 @@ func planDocument(plan *reconcile.Plan, whole string) *document {
 		if i.Effects.Has(reconcile.Narrows) {
 			summary += " narrows access"
 		}
-		d.details("steps", summary, "", outdented(lines[1:]), true)
+		d.details("steps", summary, "", outdented(outdented(outdented(lines[1:]))), true)
 	}
 	return d
 }
@@ -316,7 +318,7 @@ func driftDocument(plan *reconcile.Plan, found []difference) *document {
 // a terminal shows them.
 func problemDocument(verb string, told []byte) *document {
 	d := &document{whole: "The command prints all of it on standard error, too."}
-	d.text("%s\n### spaces %s\n\n**Nothing was compared: it can't go ahead.**", marker(verb, ""), verb)
+	d.text("%s\n### spaces %s\n\n**There is no report: a person must act first.**", marker(verb, ""), verb)
 	d.fence("lines", "What a person must settle", "", strings.Split(string(bytes.TrimSpace(told)), "\n"))
 	return d
 }

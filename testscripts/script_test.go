@@ -18,7 +18,7 @@ import (
 // withoutEngine are the folders whose scripts need no engine, withEngine those that run
 // on one, with the build tag engine.
 var (
-	withoutEngine = []string{"approve", "command", "fmt", "init", "plan", "validate"}
+	withoutEngine = []string{"approve", "ci", "command", "fmt", "init", "plan", "validate"}
 	withEngine    = []string{"apply", "destroy", "drift", "engine", "fails", "locks", "others", "refusals", "saved", "status"}
 )
 
@@ -81,8 +81,12 @@ func setup(env *testscript.Env) error {
 	}
 	for name, value := range map[string]string{
 		"HOME": home, "XDG_RUNTIME_DIR": filepath.Join(home, "run"), "SPACES_TEST_SCHEMA": schema,
+		"GUIDE": filepath.Join(home, "guide"), // the steps of docs/ci.md
 	} {
 		env.Setenv(name, value)
 	}
-	return os.MkdirAll(filepath.Join(home, "run"), 0o700)
+	if err := os.MkdirAll(filepath.Join(home, "run"), 0o700); err != nil {
+		return err
+	}
+	return layGuide(filepath.Join(home, "guide"))
 }

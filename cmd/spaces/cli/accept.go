@@ -1,6 +1,22 @@
 package cli
 
-import "spaces/schema"
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"spaces/places"
+	"spaces/reconcile"
+	"spaces/schema"
+)
 
 // acceptReport is what drift --accept prints as JSON.
 type acceptReport struct {
@@ -24,4 +40,234 @@ type acceptLeft struct {
 	Why     string         `json:"why"`
 	Instead string         `json:"instead"`
 	Origin  *schema.Origin `json:"origin,omitempty"`
+}
+
+const repairIt = "Repair it: `spaces apply`."
+
+// accepting looks for the edit of the files that makes what is what they ask for. Each
+// way of saying a difference is tried on a copy of them: it counts where they load, ask
+// for that and for nothing else that isn't there, and where nothing more is refused.
+type accepting struct {
+	*app
+	ctx     context.Context
+	project *project
+	view    *view
+	options schema.Options
+
+	draft *schema.Draft
+	// stands are the differences and the refusals that there are with the draft.
+	stands  map[string]bool
+	reasons map[string]acceptLeft // by difference, why it isn't accepted
+}
+
+// accept finds the edit for those of a plan's differences that were found.
+func (a *app) accept(ctx context.Context, p *project, v *view, found []difference) (acceptReport, error) {
+	o, err := a.options()
+	if err != nil {
+		return acceptReport{}, err
+	}
+	t := &accepting{
+		app: a, ctx: ctx, project: p, view: v, options: o,
+		draft: schema.NewDraft(p.sources), stands: standing(v.plan), reasons: map[string]acceptLeft{},
+	}
+	asked := map[string]bool{}
+	for _, d := range found {
+		asked[d.key()] = true
+	}
+	var todo []reconcile.Acceptance
+	for _, one := range reconcile.Accept(p.desired, v.actual, v.plan) {
+		if slices.ContainsFunc(keysOf(one), func(k string) bool { return asked[k] }) {
+			todo = append(todo, one)
+		}
+	}
+	// One may need another: a port is published only where its network isn't internal.
+	for again := true; again; {
+		again = false
+		for i := 0; i < len(todo); i++ {
+			done, err := t.try(todo[i])
+			if err != nil {
+				return acceptReport{}, err
+			}
+			if done {
+				todo = slices.Delete(todo, i, i+1)
+				i--
+				again = len(todo) > 0
+			}
+		}
+	}
+	r := acceptReport{FormatVersion: formatVersion, Project: p.desired.Project, Edits: t.edits(t.draft), Left: []acceptLeft{}}
+	for _, d := range found {
+		if !t.stands[d.key()] {
+			continue
+		}
+		left := t.reasons[d.key()]
+		left.Subject, left.Field = d.Subject, d.Field
+		left.Why, left.Instead = cmp.Or(left.Why, "the language can't say it"), cmp.Or(left.Instead, repairIt)
+		if left.Origin == nil {
+			left.Origin = d.Origin
+		}
+		r.Left = append(r.Left, left)
+	}
+	return r, nil
+}
+
+func (d difference) key() string { return differenceKey(d.Subject, d.Field) }
+
+func differenceKey(subject, field string) string { return "differs " + subject + " " + field }
+
+func keysOf(one reconcile.Acceptance) []string {
+	if len(one.Fields) == 0 {
+		return []string{differenceKey(one.Subject, "")}
+	}
+	var keys []string
+	for _, f := range one.Fields {
+		keys = append(keys, differenceKey(one.Subject, f))
+	}
+	return keys
+}
+
+// standing are a plan's differences and what it refuses.
+func standing(plan *reconcile.Plan) map[string]bool {
+	all := map[string]bool{}
+	for _, d := range differences(plan) {
+		all[d.key()] = true
+	}
+	for _, r := range plan.Refusals {
+		all["refused "+r.Code+" "+r.Text] = true
+	}
+	return all
+}
+
+// try takes the first way that does into the draft, or keeps why the first one doesn't.
+func (t *accepting) try(one reconcile.Acceptance) (bool, error) {
+	left := acceptLeft{Why: one.Why, Instead: one.Instead, Origin: originIn(one.Origin)}
+	for i, way := range one.Ways {
+		draft, stands, err := t.with(way, keysOf(one))
+		if err == nil {
+			t.draft, t.stands = draft, stands
+			return true, nil
+		}
+		var no *schema.EditError
+		if !errors.As(err, &no) {
+			return false, err
+		}
+		// Of several ways, one that the files forbid tells more than one that isn't theirs.
+		if i == 0 || no.At.File != "" && left.Instead == "" {
+			left.Why = no.Why
+			if no.At.File != "" {
+				left.Origin = &no.At
+				left.Instead = fmt.Sprintf("Change it by hand at %s, or repair it: `spaces apply`.", no.At)
+			}
+		}
+	}
+	for _, k := range keysOf(one) {
+		t.reasons[k] = left
+	}
+	return false, nil
+}
+
+// with is the draft with some edits and what then stands. An EditError says why these
+// edits won't do; any other error is one of looking.
+func (t *accepting) with(way []schema.Edit, settles []string) (*schema.Draft, map[string]bool, error) {
+	draft, err := t.draft.With(way...)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg, diags := schema.Load(edited{os.DirFS(t.dir), draft.Files()}, t.options)
+	if diags.HasErrors() {
+		return nil, nil, refusedBy(diags)
+	}
+	p, err := t.projectOf(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	facts, err := places.Survey(t.ctx, p.desired, p.host, t.view.actual.Engine, t.view.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := &view{key: t.view.key, facts: facts, actual: t.view.actual}
+	if err := v.diff(p, reconcile.Options{}); err != nil {
+		return nil, nil, err
+	}
+	stands := standing(v.plan)
+	for _, r := range v.plan.Refusals {
+		if !t.stands["refused "+r.Code+" "+r.Text] {
+			return nil, nil, &schema.EditError{Why: "it would be refused: " + r.Text}
+		}
+	}
+	for k := range stands {
+		if !t.stands[k] || slices.Contains(settles, k) {
+			return nil, nil, &schema.EditError{Why: "the language has no words for just that"}
+		}
+	}
+	if slices.ContainsFunc(t.edits(draft), func(e acceptEdit) bool { return e.Diff == "" }) {
+		return nil, nil, &schema.EditError{Why: "the edit would show a line that may hold a secret"}
+	}
+	return draft, stands, nil
+}
+
+// refusedBy is the language's first word against an edit.
+func refusedBy(diags hcl.Diagnostics) error {
+	for _, d := range diags {
+		if d.Severity == hcl.DiagError {
+			return &schema.EditError{Why: fmt.Sprintf("the language refuses it: %s: %s", d.Summary, d.Detail)}
+		}
+	}
+	return nil
+}
+
+// edits are a draft's, a file each. One that can't be shown has no diff.
+func (t *accepting) edits(draft *schema.Draft) []acceptEdit {
+	out := []acceptEdit{}
+	files := draft.Files()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		out = append(out, acceptEdit{name, patch(name, t.project.sources[name], files[name])})
+	}
+	return out
+}
+
+// edited is a folder of which some files are replaced.
+type edited struct {
+	fs.FS
+	files map[string][]byte
+}
+
+func (e edited) ReadFile(name string) ([]byte, error) {
+	if b, is := e.files[name]; is {
+		return b, nil
+	}
+	return fs.ReadFile(e.FS, name)
+}
+
+// printAccepted prints the edit on standard output, where a program may read it, and
+// what it leaves on standard error.
+func (a *app) printAccepted(r acceptReport, found int) {
+	for _, e := range r.Edits {
+		text := e.Diff
+		if a.env.Stdout.Columns > 0 {
+			text = printable(text)
+		}
+		a.out.WriteString(text)
+	}
+	a.flush()
+	if len(r.Left) > 0 {
+		fmt.Fprintf(a.env.Stderr, "%s\n", a.errColours().title("Not in the edit:"))
+	}
+	for _, left := range r.Left {
+		what := strings.TrimSuffix(left.Subject+"  "+left.Field, "  ")
+		if left.Origin != nil {
+			what += "  " + left.Origin.String()
+		}
+		fmt.Fprintln(a.env.Stderr, printable("  "+reconcile.OneLine(what)))
+		fmt.Fprintln(a.env.Stderr, printable("    "+reconcile.OneLine(left.Why+". "+left.Instead)))
+	}
+	switch {
+	case found == 0:
+		fmt.Fprintln(a.env.Stderr, "No drift: there is nothing to accept.")
+	case len(r.Edits) == 0:
+		fmt.Fprintln(a.env.Stderr, "No edit of the files accepts any of it. Nothing was changed.")
+	default:
+		fmt.Fprintf(a.env.Stderr, "The edit accepts %d of %s. Nothing was changed: review it, and make it with patch -p1 or git apply.\n",
+			found-len(r.Left), count(found, "difference", "differences"))
+	}
 }

@@ -12,8 +12,13 @@ import (
 	"spaces/schema"
 )
 
+type driftFlags struct {
+	onlyReality bool
+	accept      bool
+}
+
 func (a *app) driftVerb() *cobra.Command {
-	var onlyReality bool
+	var f driftFlags
 	c := &cobra.Command{
 		Use:   "drift",
 		Short: "Say whether what runs is still what the files say",
@@ -24,6 +29,12 @@ place. It changes nothing. What this release only shows and doesn't run is no
 difference. What couldn't be compared, such as files when the key is lost, is noted, and
 leaves the exit status as it is.
 
+There are two ways out of drift: "spaces apply" repairs it, and the edit that --accept
+prints makes the files ask for what runs. The edit is a unified diff on standard output,
+for you to review and to make with patch -p1 or git apply; it is never made here. What
+no edit can accept is listed on standard error, each with what to do, and so is what may
+be a secret. With --json it is {format_version, project, edits, left}.
+
 With --json the report is {format_version, project, endpoint, engine, differences,
 counts, notes, refusals}; a difference is {subject, field, before, after, side, what,
 reasons, origin}; docs/plan.schema.json describes both. --format=markdown is made for a
@@ -32,12 +43,14 @@ comment, as plan's is.
 Exit status: 0 no difference; 1 the engine went away or didn't answer; 2 a difference;
 3 refused, as plan is.`,
 		Example: `  spaces drift
-  spaces drift --only-reality --json`,
+  spaces drift --only-reality --json
+  spaces drift --accept > accept.patch`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.drift(c.Context(), onlyReality) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.drift(c.Context(), f) },
 	}
 	a.registerFormat(c)
-	c.Flags().BoolVar(&onlyReality, "only-reality", false, "leave out what differs because the files changed")
+	c.Flags().BoolVar(&f.onlyReality, "only-reality", false, "leave out what differs because the files changed")
+	c.Flags().BoolVar(&f.accept, "accept", false, "print the edit to the files that would ask for what runs")
 	return c
 }
 
@@ -73,7 +86,10 @@ type driftCounts struct {
 	Either  int `json:"either"`
 }
 
-func (a *app) drift(ctx context.Context, onlyReality bool) error {
+func (a *app) drift(ctx context.Context, f driftFlags) error {
+	if f.accept && a.markdown() {
+		return usage("Leave out --format=markdown.", "--accept prints an edit, which is no comment.")
+	}
 	ctx, stop := a.cancellable(ctx)
 	defer stop()
 	p, err := a.project()
@@ -89,11 +105,15 @@ func (a *app) drift(ctx context.Context, onlyReality bool) error {
 	}
 	closeEngine(e)
 	found := differences(v.plan)
-	if onlyReality {
+	if f.onlyReality {
 		found = realOnes(found)
 	}
 	bars := barred(v.plan, false)
 	switch {
+	case f.accept:
+		if err := a.offer(ctx, p, v, found); err != nil {
+			return interrupted(ctx, err)
+		}
 	case a.json:
 		r := v.plan.Record()
 		a.printJSON(driftReport{formatVersion, r.Project, r.Endpoint, r.Engine, found, countDrift(found), r.Notes, r.Refusals})
@@ -111,6 +131,20 @@ func (a *app) drift(ctx context.Context, onlyReality bool) error {
 	case len(found) > 0:
 		return errDiffers
 	}
+	return nil
+}
+
+// offer prints the edit that accepts what was found.
+func (a *app) offer(ctx context.Context, p *project, v *view, found []difference) error {
+	r, err := a.accept(ctx, p, v, found)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.printJSON(r)
+		return nil
+	}
+	a.printAccepted(r, len(found))
 	return nil
 }
 

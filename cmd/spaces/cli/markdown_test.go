@@ -231,7 +231,7 @@ func TestMarkdownContainsWhatIsOthers(t *testing.T) {
 
 func FuzzMarkdown(f *testing.F) {
 	for _, text := range hostile {
-		f.Add(text, 3)
+		f.Add(text[:min(len(text), 5000)], 3)
 	}
 	f.Fuzz(func(t *testing.T, text string, items int) {
 		items = max(0, min(items, 1000, 1<<20/(1+len(text))))

@@ -38,6 +38,14 @@ func (d *Draft) With(edits ...Edit) (*Draft, error) {
 			return nil, err
 		}
 	}
+	for name, src := range next.files {
+		if bytes.Equal(src, d.files[name]) {
+			continue
+		}
+		if _, diags := parseSource(src, name); diags.HasErrors() {
+			return nil, &EditError{Why: "the way it is written leaves no room for an edit"}
+		}
+	}
 	return next, nil
 }
 
@@ -116,7 +124,7 @@ func (d *Draft) block(object Address) (*found, error) {
 			if each := b.Body.Attributes["for_each"]; each != nil {
 				return nil, &EditError{
 					Why: fmt.Sprintf("%s is one of those that for_each makes of one block", object),
-					At:  originOf(each.SrcRange),
+					At:  originOf(each.SrcRange), Elsewhere: true,
 				}
 			}
 			return &found{b}, nil
@@ -161,10 +169,10 @@ func (d *Draft) comesFrom(x hclsyntax.Expression) error {
 			}
 		}
 		if at, ok := d.defined(root, name); ok {
-			return &EditError{Why: fmt.Sprintf("its value comes from %s.%s", root, name), At: at}
+			return &EditError{Why: fmt.Sprintf("its value comes from %s.%s", root, name), At: at, Elsewhere: true}
 		}
 	}
-	return &EditError{Why: "its value is computed", At: originOf(x.Range())}
+	return &EditError{Why: "its value is computed", At: originOf(x.Range()), Elsewhere: true}
 }
 
 // defined is where a variable or a local stands.
@@ -231,7 +239,9 @@ func itemRanges(x *hclsyntax.TupleConsExpr) []hcl.Range {
 }
 
 // splice puts text in the place of a range.
-func (d *Draft) splice(r hcl.Range, text string) { d.replace(r.Filename, r.Start.Byte, r.End.Byte, text) }
+func (d *Draft) splice(r hcl.Range, text string) {
+	d.replace(r.Filename, r.Start.Byte, r.End.Byte, text)
+}
 
 func (d *Draft) replace(name string, from, to int, text string) {
 	src := d.files[name]

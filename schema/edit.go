@@ -111,6 +111,8 @@ func spell(v cty.Value) Value { return Value(hclwrite.TokensForValue(v).Bytes())
 type EditError struct {
 	Why string
 	At  Origin
+	// Elsewhere is true where a person who edits At decides what the edit was to.
+	Elsewhere bool
 }
 
 func (e *EditError) Error() string { return e.Why }

@@ -35,8 +35,8 @@ type workflow struct {
 	} `yaml:"jobs"`
 }
 
-// blocks are a document's fenced blocks in one language.
-func blocks(language string) ([]string, error) {
+// guideBlocks are a document's fenced blocks in one language.
+func guideBlocks(language string) ([]string, error) {
 	text, err := os.ReadFile(guide)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func blocks(language string) ([]string, error) {
 }
 
 func workflows() ([]workflow, error) {
-	sources, err := blocks("yaml")
+	sources, err := guideBlocks("yaml")
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func layGuide(dir string) error {
 			}
 		}
 	}
-	shells, err := blocks("sh")
+	shells, err := guideBlocks("sh")
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,8 @@ func standing(plan *reconcile.Plan) map[string]bool {
 // try takes the first way that does into the draft, or keeps why the first one doesn't.
 func (t *accepting) try(one reconcile.Acceptance) (bool, error) {
 	left := acceptLeft{Why: one.Why, Instead: one.Instead, Origin: originIn(one.Origin)}
-	for i, way := range one.Ways {
+	told := 0
+	for _, way := range one.Ways {
 		draft, stands, err := t.with(way, keysOf(one))
 		if err == nil {
 			t.draft, t.stands = draft, stands
@@ -151,13 +152,21 @@ func (t *accepting) try(one reconcile.Acceptance) (bool, error) {
 		if !errors.As(err, &no) {
 			return false, err
 		}
-		// Of several ways, one that the files forbid tells more than one that isn't theirs.
-		if i == 0 || no.At.File != "" && left.Instead == "" {
-			left.Why = no.Why
-			if no.At.File != "" {
-				left.Origin = &no.At
-				left.Instead = fmt.Sprintf("Change it by hand at %s, or repair it: `spaces apply`.", no.At)
-			}
+		// Of several ways, the one that came the farthest tells the most.
+		tells := 1
+		switch {
+		case no.Elsewhere:
+			tells = 3
+		case draft != nil:
+			tells = 2
+		}
+		if tells <= told {
+			continue
+		}
+		told, left.Why = tells, no.Why
+		if no.Elsewhere {
+			left.Origin = &no.At
+			left.Instead = fmt.Sprintf("Change it by hand at %s, or repair it: `spaces apply`.", no.At)
 		}
 	}
 	for _, k := range keysOf(one) {
@@ -167,7 +176,7 @@ func (t *accepting) try(one reconcile.Acceptance) (bool, error) {
 }
 
 // with is the draft with some edits and what then stands. An EditError says why these
-// edits won't do; any other error is one of looking.
+// edits won't do, with the draft if they could be made; any other error is one of looking.
 func (t *accepting) with(way []schema.Edit, settles []string) (*schema.Draft, map[string]bool, error) {
 	draft, err := t.draft.With(way...)
 	if err != nil {
@@ -175,7 +184,7 @@ func (t *accepting) with(way []schema.Edit, settles []string) (*schema.Draft, ma
 	}
 	cfg, diags := schema.Load(edited{os.DirFS(t.dir), draft.Files()}, t.options)
 	if diags.HasErrors() {
-		return nil, nil, refusedBy(diags)
+		return draft, nil, refusedBy(diags)
 	}
 	p, err := t.projectOf(cfg)
 	if err != nil {
@@ -192,16 +201,20 @@ func (t *accepting) with(way []schema.Edit, settles []string) (*schema.Draft, ma
 	stands := standing(v.plan)
 	for _, r := range v.plan.Refusals {
 		if !t.stands["refused "+r.Code+" "+r.Text] {
-			return nil, nil, &schema.EditError{Why: "it would be refused: " + r.Text}
+			return draft, nil, &schema.EditError{Why: "it would be refused: " + r.Text}
 		}
 	}
-	for k := range stands {
-		if !t.stands[k] || slices.Contains(settles, k) {
-			return nil, nil, &schema.EditError{Why: "the language has no words for just that"}
+	for _, d := range differences(v.plan) {
+		switch k := d.key(); {
+		case slices.Contains(settles, k):
+			return draft, nil, &schema.EditError{Why: "the language has no words for just that"}
+		case !t.stands[k]:
+			more := strings.TrimSpace(d.Subject + " " + d.Field)
+			return draft, nil, &schema.EditError{Why: "the language has no words for just that: in its place, " + more + " would differ"}
 		}
 	}
 	if slices.ContainsFunc(t.edits(draft), func(e acceptEdit) bool { return e.Diff == "" }) {
-		return nil, nil, &schema.EditError{Why: "the edit would show a line that may hold a secret"}
+		return draft, nil, &schema.EditError{Why: "the edit would show a line that may hold a secret"}
 	}
 	return draft, stands, nil
 }
@@ -259,7 +272,7 @@ func (a *app) printAccepted(r acceptReport, found int) {
 			what += "  " + left.Origin.String()
 		}
 		fmt.Fprintln(a.env.Stderr, printable("  "+reconcile.OneLine(what)))
-		fmt.Fprintln(a.env.Stderr, printable("    "+reconcile.OneLine(left.Why+". "+left.Instead)))
+		fmt.Fprintln(a.env.Stderr, printable("    "+reconcile.OneLine(strings.TrimSuffix(left.Why, ".")+". "+left.Instead)))
 	}
 	switch {
 	case found == 0:

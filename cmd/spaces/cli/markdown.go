@@ -120,7 +120,9 @@ func code(s string) string {
 }
 
 // tag quotes others' words between tags of HTML.
-func tag(s string) string { return "<code>" + html.EscapeString(shortened(asLine(s), maxQuoted)) + "</code>" }
+func tag(s string) string {
+	return "<code>" + html.EscapeString(shortened(asLine(s), maxQuoted)) + "</code>"
+}
 
 // writeTo writes as much of the document as a comment takes, and what is left out.
 func (d *document) writeTo(w io.StringWriter) {
@@ -130,6 +132,7 @@ func (d *document) writeTo(w io.StringWriter) {
 	}
 	left := omissions{counts: map[string]int{}}
 	cut := false
+	var out strings.Builder
 	for _, p := range d.parts {
 		n := 0
 		if !cut {
@@ -144,11 +147,12 @@ func (d *document) writeTo(w io.StringWriter) {
 		}
 		text := p.first(n)
 		room -= len(text)
-		w.WriteString(text)
+		out.WriteString(text)
 	}
 	if cut {
-		w.WriteString(fmt.Sprintf("> [!WARNING]\n> Cut, as a comment holds no more than %d characters. Left out: %s.\n> %s\n", maxMarkdown, left, d.whole))
+		fmt.Fprintf(&out, "> [!WARNING]\n> Cut, as a comment holds no more than %d characters. Left out: %s.\n> %s\n", maxMarkdown, left, d.whole)
 	}
+	w.WriteString(strings.TrimRight(out.String(), "\n") + "\n")
 }
 
 func (d *document) size() int {
@@ -318,7 +322,7 @@ func driftDocument(plan *reconcile.Plan, found []difference) *document {
 // a terminal shows them.
 func problemDocument(verb string, told []byte) *document {
 	d := &document{whole: "The command prints all of it on standard error, too."}
-	d.text("%s\n### spaces %s\n\n**There is no report: a person must act first.**", marker(verb, ""), verb)
-	d.fence("lines", "What a person must settle", "", strings.Split(string(bytes.TrimSpace(told)), "\n"))
+	d.text("%s\n### spaces %s\n\n**There is no report.**", marker(verb, ""), verb)
+	d.fence("lines", "Why", "", strings.Split(string(bytes.TrimSpace(told)), "\n"))
 	return d
 }

@@ -56,7 +56,6 @@ func TestPlansAsMarkdown(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := planDocument(plan, "`spaces plan` prints all of it.").String()
-			got = strings.TrimRight(got, "\n") + "\n"
 			if *update {
 				if parts["plan.md"] == nil {
 					archive.Files = append(archive.Files, txtar.File{Name: "plan.md"})

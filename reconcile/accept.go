@@ -511,7 +511,8 @@ func publishWays(s Space, got *ObservedContainer, port string) (ways [][]schema.
 			return nil, "the language publishes on an address and a port that are written down"
 		}
 		block := schema.Block{Type: "publish", Attributes: []schema.Attribute{
-			{Name: "host", Value: schema.Text(host)}, {Name: "port", Value: schema.Number(hostPort)},
+			{Name: "host", Value: schema.Text(host)},
+			{Name: "port", Value: schema.Number(hostPort)},
 			{Name: "container", Value: schema.Number(number)},
 		}}
 		if protocol != "tcp" {

@@ -207,10 +207,14 @@ func FuzzEdits(f *testing.F) {
 	f.Fuzz(func(t *testing.T, source, name, key, value string, kind int) {
 		object := space(name)
 		edits := []Edit{
-			SetElement{object, "env", key, value}, RemoveElement{object, "env", key},
-			SetAttribute{Object: object, Name: "user", Value: Text(value)}, AddItem{object, "tmpfs", string(Text(key))},
-			RemoveItem{object, "tmpfs", string(Text(key))}, AddBlock{object, Block{"loosen", key, []Attribute{{"value", Text(value)}}}},
-			RemoveObject{object}, SetAttribute{Object: object, Block: "limits", Name: "pids", Value: Number("7")},
+			SetElement{object, "env", key, value},
+			RemoveElement{object, "env", key},
+			SetAttribute{Object: object, Name: "user", Value: Text(value)},
+			AddItem{object, "tmpfs", string(Text(key))},
+			RemoveItem{object, "tmpfs", string(Text(key))},
+			AddBlock{object, Block{"loosen", key, []Attribute{{"value", Text(value)}}}},
+			RemoveObject{object},
+			SetAttribute{Object: object, Block: "limits", Name: "pids", Value: Number("7")},
 			RemoveAttribute{Object: object, Name: "env"},
 		}
 		edit := edits[((kind%len(edits))+len(edits))%len(edits)]

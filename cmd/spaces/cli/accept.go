@@ -81,18 +81,10 @@ func (a *app) accept(ctx context.Context, p *project, v *view, found []differenc
 		}
 	}
 	// One may need another: a port is published only where its network isn't internal.
-	for again := true; again; {
-		again = false
-		for i := 0; i < len(todo); i++ {
-			done, err := t.try(todo[i])
-			if err != nil {
-				return acceptReport{}, err
-			}
-			if done {
-				todo = slices.Delete(todo, i, i+1)
-				i--
-				again = len(todo) > 0
-			}
+	for before := -1; len(todo) > 0 && len(todo) != before; {
+		before = len(todo)
+		if todo, err = t.take(todo); err != nil {
+			return acceptReport{}, err
 		}
 	}
 	r := acceptReport{FormatVersion: formatVersion, Project: p.desired.Project, Edits: t.edits(t.draft), Left: []acceptLeft{}}
@@ -136,6 +128,41 @@ func standing(plan *reconcile.Plan) map[string]bool {
 		all["refused "+r.Code+" "+r.Text] = true
 	}
 	return all
+}
+
+// take takes into the draft what it can of some acceptances, all at once where they do
+// together, and returns the others.
+func (t *accepting) take(all []reconcile.Acceptance) ([]reconcile.Acceptance, error) {
+	if len(all) > 1 {
+		var edits []schema.Edit
+		var settles []string
+		for _, one := range all {
+			settles = append(settles, keysOf(one)...)
+			if len(one.Ways) > 0 {
+				edits = append(edits, one.Ways[0]...)
+			}
+		}
+		draft, stands, err := t.with(edits, settles)
+		if err == nil {
+			t.draft, t.stands = draft, stands
+			return nil, nil
+		}
+		if no := (*schema.EditError)(nil); !errors.As(err, &no) {
+			return nil, err
+		}
+		half := len(all) / 2
+		first, err := t.take(all[:half:half])
+		if err != nil {
+			return nil, err
+		}
+		second, err := t.take(all[half:])
+		return slices.Concat(first, second), err
+	}
+	done, err := t.try(all[0])
+	if done || err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 // try takes the first way that does into the draft, or keeps why the first one doesn't.

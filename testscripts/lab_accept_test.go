@@ -105,12 +105,12 @@ func (p *project) accept(t testing.TB, r row) {
 	}
 	p.edit(t, a)
 	defer p.restore(t, before)
+	if r.restless {
+		return // what is left is another thing by now
+	}
 	left := p.left(a)
 	if whole := slices.Contains(acceptable, r.name); whole != (len(left) == 0) {
 		t.Errorf("the edit leaves %q, and whether it leaves anything should be %t\n%v", left, !whole, a)
-	}
-	if r.restless {
-		return
 	}
 	status := 2
 	if len(left) == 0 {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +13,13 @@ import (
 	"spaces/reconcile"
 )
 
-// maxSaved bounds what is read of a kept plan, in bytes: one of ten thousand spaces is
-// some 60 MB. What is no plan may be as long as its disk, or have no end.
-const maxSaved = 128 << 20
+// maxSaved bounds what is read of a kept plan, in bytes: there is room for the first apply
+// of some thousands of spaces. What is no plan may be as long as its disk, or have no end.
+const maxSaved = 64 << 20
+
+// leastEntry is what any entry of a plan's lists takes, in bytes. Lists of next to
+// nothing would take many times their file's size in memory.
+const leastEntry = 32
 
 // savedPlan reads a plan that was kept.
 func (a *app) savedPlan(name string) (*reconcile.Record, error) {
@@ -59,6 +64,9 @@ func decodePlan(from io.Reader) (*reconcile.Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := weigh(b); err != nil {
+		return nil, explained(err)
+	}
 	// The format comes first: what else is wrong with another one isn't this program's to say.
 	var format struct {
 		Version *int `json:"format_version"`
@@ -82,6 +90,26 @@ func decodePlan(from io.Reader) (*reconcile.Record, error) {
 		}
 	}
 	return &r, nil
+}
+
+// weigh refuses what is no JSON, and lists of more entries than a plan of that size has.
+func weigh(b []byte) error {
+	d := jsontext.NewDecoder(bytes.NewReader(b))
+	entries := 0
+	for {
+		list, _ := d.StackIndex(d.StackDepth())
+		token, err := d.ReadToken()
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case list == '[' && token.Kind() != '"' && token.Kind() != ']':
+			if entries++; entries > len(b)/leastEntry+1 {
+				return errors.New("its lists hold more than a plan's do")
+			}
+		}
+	}
 }
 
 // explained says what is wrong with JSON and where, without quoting it.

@@ -26,7 +26,7 @@ func keptPlan(t testing.TB) string {
 
 func TestKeptPlansThatAreNone(t *testing.T) {
 	whole := keptPlan(t)
-	deep := `{"format_version": 1, "later": ` + strings.Repeat("[", 200_000)
+	deep := `{"format_version": 1, "later": ` + strings.Repeat(`{"a":`, 200_000)
 	for name, c := range map[string]struct{ content, code, says string }{
 		"empty":           {"", "usage", "holds no plan"},
 		"no JSON":         {"plan", "usage", "holds no plan: at byte 0"},
@@ -41,7 +41,8 @@ func TestKeptPlansThatAreNone(t *testing.T) {
 		"twice":           {strings.Replace(whole, `"project"`, `"project": "b", "project"`, 1), "usage", "duplicate"},
 		"version twice":   {`{"format_version": 1, "format_version": 1}`, "usage", "duplicate"},
 		"deep":            {deep, "usage", "exceeded max depth"},
-		"deep and closed": {deep + strings.Repeat("]", 200_000) + "}", "usage", "exceeded max depth"},
+		"deep and closed": {deep + "1" + strings.Repeat("}", 200_001), "usage", "exceeded max depth"},
+		"much of nothing": {`{"format_version": 1, "items": [null` + strings.Repeat(",null", 100_000) + "]}", "usage", "more than a plan's do"},
 		"more behind":     {whole + "{}", "usage", "holds no plan"},
 		"no UTF-8":        {strings.Replace(whole, `"a"`, "\"\xff\"", 1), "usage", "UTF-8"},
 		"unknown step":    {strings.Replace(whole, "update_space", "dance", 1), "usage", "there is no step"},
@@ -74,7 +75,7 @@ func TestKeptPlansThatAreNoFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"pipe": "is no file", "/dev/zero": "is no file", ".": "is no file", "long": "more than 128 MiB", "nothing": "Cannot read",
+		"pipe": "is no file", "/dev/zero": "is no file", ".": "is no file", "long": "more than 64 MiB", "nothing": "Cannot read",
 	} {
 		w.want(3, "show", name)
 		says(t, w.err.String(), "usage", text)

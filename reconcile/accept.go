@@ -64,6 +64,9 @@ func (ac *accepter) item(i Item) {
 		}
 	case RenameSpace:
 		at.Why = "an apply was cut short there"
+		for _, c := range i.Changes {
+			at.Fields = append(at.Fields, c.Field)
+		}
 		ac.out = append(ac.out, at)
 		return
 	}

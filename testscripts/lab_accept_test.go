@@ -81,6 +81,9 @@ var acceptable = []string{
 	"network's subnet",
 	"restart policy with retries",
 	"no restart policy",
+	"memory",
+	"pids",
+	"cpus",
 	"removed",
 }
 

@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/tools/txtar"
 
 	"spaces/schema"
@@ -18,7 +21,8 @@ var update = flag.Bool("update", false, "rewrite the plans in testdata")
 
 // TestPlans reads testdata/plan/*.txtar. Each holds main.hcl; perhaps before.hcl, which
 // is applied to the model first; perhaps world.txt, which says what happened since (see
-// happen); and plan.txt, the printed plan.
+// happen); and plan.txt, the printed plan. Some hold plan.json too, its record, which
+// cmd/spaces/cli makes plan.md of.
 func TestPlans(t *testing.T) {
 	files, err := filepath.Glob("testdata/plan/*.txtar")
 	if err != nil || len(files) < 10 {
@@ -34,9 +38,13 @@ func TestPlans(t *testing.T) {
 			for _, f := range archive.Files {
 				parts[f.Name] = string(f.Data)
 			}
-			got := planOf(t, parts).String()
+			plan := planOf(t, parts)
+			got, record := plan.String(), recordOf(t, plan)
 			if *update {
 				setPart(archive, "plan.txt", got)
+				if parts["plan.json"] != "" {
+					setPart(archive, "plan.json", record)
+				}
 				if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
 					t.Fatal(err)
 				}
@@ -45,8 +53,32 @@ func TestPlans(t *testing.T) {
 			if got != parts["plan.txt"] {
 				t.Errorf("the plan is\n%s\nand should be\n%s", got, parts["plan.txt"])
 			}
+			if want := parts["plan.json"]; want != "" && record != want {
+				t.Errorf("its record is\n%s\nand should be\n%s", record, want)
+			}
 		})
 	}
+}
+
+// recordOf is a plan's record as JSON, which docs/plan.schema.json must describe.
+func recordOf(t *testing.T, plan *Plan) string {
+	t.Helper()
+	b, err := json.MarshalIndent(plan.Record(), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := jsonschema.NewCompiler().Compile("../docs/plan.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := compiled.Validate(v); err != nil {
+		t.Errorf("%v\n%s", err, b)
+	}
+	return string(b) + "\n"
 }
 
 func planOf(t *testing.T, parts map[string]string) *Plan {

@@ -111,6 +111,31 @@ func (p *Plan) String() string {
 	return b.String()
 }
 
+// AccessLines are the lines of a printed plan about access, without their title.
+func (p *Plan) AccessLines() []string { return linesUnder(p.printAccess) }
+
+// Lines are the item as a printed plan has it: its name first, then why, then its fields.
+func (i Item) Lines() []string { return linesOf(i.print) }
+
+// NoticeLines are notices as a printed plan has them, without a title.
+func NoticeLines(notices []Notice) []string {
+	return linesUnder(func(b *strings.Builder) { printNotices(b, "", notices) })
+}
+
+func linesOf(write func(*strings.Builder)) []string {
+	var b strings.Builder
+	write(&b)
+	return strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+}
+
+func linesUnder(write func(*strings.Builder)) []string { return linesOf(write)[1:] }
+
+// OneLine spells breaks of lines and tabs as Go does, so that no value of a file, an
+// image or an engine passes for a line of its own.
+func OneLine(s string) string { return breaks.Replace(s) }
+
+var breaks = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`)
+
 // Summary is the plan's closing line.
 func (p *Plan) Summary() string {
 	switch {
@@ -121,7 +146,7 @@ func (p *Plan) Summary() string {
 	case slices.ContainsFunc(p.Refusals, func(r Refusal) bool { return !r.ApplyOnly && !r.Stays }):
 		return "Nothing is done before what is refused is settled."
 	case len(p.LeftOut) > 0:
-		return "No changes in what was asked for; " + leftOutCount(len(p.LeftOut)) + "." + p.held()
+		return "No changes in what was asked for; " + p.LeftOutCount() + "." + p.held()
 	}
 	return "No changes: reality is what the files say." + p.held()
 }
@@ -145,19 +170,19 @@ func (p *Plan) printHeading(b *strings.Builder) {
 	if !p.Asked.Partial() {
 		return
 	}
-	fmt.Fprintf(b, "A part of the plan (%s); ", p.Asked)
-	if len(p.LeftOut) == 0 {
-		b.WriteString("nothing else differs.\n\n")
-		return
-	}
-	b.WriteString(leftOutCount(len(p.LeftOut)) + ".\n\n")
+	fmt.Fprintf(b, "A part of the plan (%s); %s.\n\n", p.Asked, p.LeftOutCount())
 }
 
-func leftOutCount(n int) string {
-	if n == 1 {
+// LeftOutCount says how much that differs isn't in a part of a plan.
+func (p *Plan) LeftOutCount() string {
+	switch n := len(p.LeftOut); n {
+	case 0:
+		return "nothing else differs"
+	case 1:
 		return "1 object that differs is left out"
+	default:
+		return fmt.Sprintf("%d objects that differ are left out", n)
 	}
-	return fmt.Sprintf("%d objects that differ are left out", n)
 }
 
 func (p *Plan) printAccess(b *strings.Builder) {
@@ -196,13 +221,13 @@ func (p *Plan) printItems(b *strings.Builder) {
 }
 
 func (i Item) print(b *strings.Builder) {
-	fmt.Fprintf(b, "  %s %s", i.Sign(), i.ID)
+	fmt.Fprintf(b, "  %s %s", i.Sign(), OneLine(i.ID))
 	if at := i.Origin.String(); at != "" {
-		b.WriteString("  " + at)
+		b.WriteString("  " + OneLine(at))
 	}
 	b.WriteByte('\n')
 	for _, r := range i.Reasons {
-		b.WriteString("      why: " + r + "\n")
+		b.WriteString("      why: " + OneLine(r) + "\n")
 	}
 	making := i.Effects.Has(Creates)
 	var t table
@@ -326,7 +351,12 @@ func (p *Plan) printRefusals(b *strings.Builder) {
 // that would be wider than most leave the row unaligned from there on.
 type table struct{ rows [][]string }
 
-func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *table) row(cells ...string) {
+	for i := range cells {
+		cells[i] = OneLine(cells[i])
+	}
+	t.rows = append(t.rows, cells)
+}
 
 const widestColumn = 48
 

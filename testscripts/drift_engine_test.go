@@ -51,7 +51,7 @@ func testDrift(t *testing.T, l *lab) {
 }
 
 // prove makes one change and sees it reported by field on the right side, in each way
-// of looking, and repaired for good.
+// of looking, accepted by an edit as far as one can, and repaired for good.
 func (p *project) prove(t *testing.T, r row, want snapshot) {
 	start := time.Now()
 	p.disturb(t, r)
@@ -64,6 +64,8 @@ func (p *project) prove(t *testing.T, r row, want snapshot) {
 	p.tells(t, found, p.want(t, 2, "drift", "--only-reality"))
 	p.tells(t, found, p.want(t, 2, "plan", "--detailed-exitcode"))
 	looked := time.Now()
+	p.accept(t, r)
+	out := time.Now()
 	p.apply(t)
 	applied := time.Now()
 	p.settled(t)
@@ -73,8 +75,8 @@ func (p *project) prove(t *testing.T, r row, want snapshot) {
 	if differs := want.differs(p.snapshot(t)); len(differs) > 0 {
 		t.Errorf("after the repair the engine has\n  %s", strings.Join(differs, "\n  "))
 	}
-	t.Logf("%s: changed in %v, reported in %v, repaired in %v", p.name, changed.Sub(start).Round(time.Millisecond),
-		looked.Sub(changed).Round(time.Millisecond), applied.Sub(looked).Round(time.Millisecond))
+	t.Logf("%s: changed in %v, reported in %v, accepted in %v, repaired in %v", p.name, changed.Sub(start).Round(time.Millisecond),
+		looked.Sub(changed).Round(time.Millisecond), out.Sub(looked).Round(time.Millisecond), applied.Sub(out).Round(time.Millisecond))
 }
 
 // tells fails unless a report for people names each field and each subject.

@@ -126,6 +126,11 @@ func (p *project) spaces(args ...string) said {
 		return places.HostFrom(getenv, os.Getuid(), "", executable)
 	}
 	status := cli.Main(env)
+	if describes(args) {
+		if misfit := judge(reportSchema, out.Bytes()); misfit != nil {
+			panic(misfit)
+		}
+	}
 	return said{line: "spaces " + strings.Join(args, " "), status: status, out: out.String(), err: err.String()}
 }
 

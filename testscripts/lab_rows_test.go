@@ -50,6 +50,8 @@ type row struct {
 	covers []string
 	// undo takes away what is not the program's, once it has repaired what is.
 	undo func(t testing.TB, p *project)
+	// restless is what goes on changing by itself, from one look to the next.
+	restless bool
 
 	// want are the differences that drift must report, no more and no less.
 	want []string
@@ -699,7 +701,7 @@ func stateRows() []row {
 		}),
 		{name: "removed", want: either("space.web", "missing"), act: func(t testing.TB, p *project) { p.lab.remove(t, p.names().of("web")) }},
 		{name: "made and not started", want: web("state"), act: func(t testing.TB, p *project) { p.recreate(t, "web", false, nil) }},
-		{name: "restarted in a loop", want: web("command"), act: func(t testing.TB, p *project) {
+		{name: "restarted in a loop", restless: true, want: web("command"), act: func(t testing.TB, p *project) {
 			p.recreate(t, "web", true, func(_ names, s *spec) { s.Config.Cmd = strslice.StrSlice{"fail"} })
 			until(t, "the engine restarts it", func() bool { return p.lab.inspect(t, p.names().of("web")).RestartCount > 0 })
 		}},

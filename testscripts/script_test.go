@@ -16,20 +16,18 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"spaces/cmd/spaces/cli"
 )
 
 // withoutEngine are the folders whose scripts need no engine, withEngine those that run
 // on one, with the build tag engine.
 var (
-	withoutEngine = []string{"approve", "assert", "command", "fmt", "graph", "init", "plan", "validate"}
+	withoutEngine = []string{"approve", "assert", "ci", "command", "fmt", "graph", "init", "plan", "validate"}
 	withEngine    = []string{"apply", "destroy", "doctor", "drift", "engine", "fails", "locks", "logs", "moved", "others", "part", "protect", "refusals", "saved", "status"}
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"spaces": func() { os.Exit(cli.Main(cli.System())) },
+		"spaces": program,
 		bareName: bare,
 	})
 }
@@ -98,8 +96,18 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // setup gives a script a home of its own, outside the folder that it works in.
 func setup(env *testscript.Env) error {
 	home := filepath.Join(env.WorkDir, ".home")
-	for name, value := range map[string]string{"HOME": home, "XDG_RUNTIME_DIR": filepath.Join(home, "run")} {
+	schema, err := filepath.Abs(reportSchema)
+	if err != nil {
+		return err
+	}
+	for name, value := range map[string]string{
+		"HOME": home, "XDG_RUNTIME_DIR": filepath.Join(home, "run"), "SPACES_TEST_SCHEMA": schema,
+		"GUIDE": filepath.Join(home, "guide"), // the steps of docs/ci.md
+	} {
 		env.Setenv(name, value)
 	}
-	return os.MkdirAll(filepath.Join(home, "run"), 0o700)
+	if err := os.MkdirAll(filepath.Join(home, "run"), 0o700); err != nil {
+		return err
+	}
+	return layGuide(filepath.Join(home, "guide"))
 }

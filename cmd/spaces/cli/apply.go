@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -81,21 +79,4 @@ func (a *app) apply(ctx context.Context, f applyFlags, args []string) error {
 	}
 	c.project = p
 	return c.run(ctx)
-}
-
-// savedPlan reads a plan that was kept.
-func (a *app) savedPlan(name string) (*reconcile.Record, error) {
-	b, err := os.ReadFile(a.path(name))
-	if err != nil {
-		return nil, usage("Name a file that `spaces plan --out` wrote.", "Cannot read the plan %s: %v.", name, bare(err))
-	}
-	var r reconcile.Record
-	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, usage("Name a file that `spaces plan --out` wrote.", "%s holds no plan: %v.", name, err)
-	}
-	if r.FormatVersion != reconcile.FormatVersion {
-		return nil, refuse(reconcile.CodePlanStale, "Plan again with this program.",
-			"%s has a plan of format %d; this program reads format %d.", name, r.FormatVersion, reconcile.FormatVersion)
-	}
-	return &r, nil
 }

@@ -46,6 +46,8 @@ type app struct {
 	inputs  inputs
 	noColor bool
 	json    bool
+	format  string // of the commands that have --format
+	verb    string // of those, which one runs
 }
 
 func (a *app) root() *cobra.Command {

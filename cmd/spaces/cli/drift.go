@@ -12,9 +12,14 @@ import (
 	"spaces/schema"
 )
 
+type driftFlags struct {
+	onlyReality bool
+	accept      bool
+	part        part
+}
+
 func (a *app) driftVerb() *cobra.Command {
-	var onlyReality bool
-	var chosen part
+	var f driftFlags
 	c := &cobra.Command{
 		Use:   "drift",
 		Short: "Say whether what runs is still what the files say",
@@ -26,20 +31,29 @@ difference. What couldn't be compared, such as files when the key is lost, is no
 leaves the exit status as it is. --target and --exclude choose as they do for "spaces
 plan": what a target's steps need is compared with it.
 
+There are two ways out of drift: "spaces apply" repairs it, and the edit that --accept
+prints makes the files ask for what runs. The edit is a unified diff on standard output,
+for you to review and to make with patch -p1 or git apply; it is never made here. What
+no edit can accept is listed on standard error, each with what to do, and so is what may
+be a secret. With --json it is {format_version, project, edits, left}.
+
 With --json the report is {format_version, project, endpoint, engine, differences,
 counts, notes, refusals}; a difference is {subject, field, before, after, side, what,
-reasons, origin}.
+reasons, origin}; docs/plan.schema.json describes both. --format=markdown is made for a
+comment, as plan's is.
 
 Exit status: 0 no difference; 1 the engine went away or didn't answer; 2 a difference;
 3 refused, as plan is.`,
 		Example: `  spaces drift
-  spaces drift --only-reality --json`,
+  spaces drift --only-reality --json
+  spaces drift --accept > accept.patch`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.drift(c.Context(), onlyReality, chosen) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.drift(c.Context(), f) },
 	}
-	registerJSON(c.Flags(), &a.json)
-	chosen.choosing(c.Flags())
-	c.Flags().BoolVar(&onlyReality, "only-reality", false, "leave out what differs because the files changed")
+	a.registerFormat(c)
+	f.part.choosing(c.Flags())
+	c.Flags().BoolVar(&f.onlyReality, "only-reality", false, "leave out what differs because the files changed")
+	c.Flags().BoolVar(&f.accept, "accept", false, "print the edit to the files that would ask for what runs")
 	return c
 }
 
@@ -75,7 +89,10 @@ type driftCounts struct {
 	Either  int `json:"either"`
 }
 
-func (a *app) drift(ctx context.Context, onlyReality bool, chosen part) error {
+func (a *app) drift(ctx context.Context, f driftFlags) error {
+	if f.accept && a.markdown() {
+		return usage("Leave out --format=markdown.", "--accept prints an edit, which is no comment.")
+	}
 	ctx, stop := a.cancellable(ctx)
 	defer stop()
 	p, err := a.project()
@@ -85,28 +102,52 @@ func (a *app) drift(ctx context.Context, onlyReality bool, chosen part) error {
 	if err := p.namesEngine(); err != nil {
 		return err
 	}
-	e, v, err := a.look(ctx, p, chosen.options(reconcile.Options{}))
+	e, v, err := a.look(ctx, p, f.part.options(reconcile.Options{}))
 	if err != nil {
 		return err
 	}
 	closeEngine(e)
 	found := differences(v.plan)
-	if onlyReality {
+	if f.onlyReality {
 		found = realOnes(found)
 	}
 	bars := barred(v.plan, false)
-	if a.json {
+	switch {
+	case f.accept:
+		if err := a.offer(ctx, p, v, found); err != nil {
+			return interrupted(ctx, err)
+		}
+	case a.json:
 		r := v.plan.Record()
 		a.printJSON(driftReport{formatVersion, r.Project, r.Endpoint, r.Engine, found, countDrift(found), r.Notes, r.Refusals})
-	} else {
+	case a.markdown():
+		driftDocument(v.plan, found).writeTo(a.out)
+	default:
 		a.printDrift(v.plan, found)
 	}
 	switch {
 	case len(bars) > 0:
-		return &problems{refusals: bars, sources: p.sources, reported: a.json}
+		if !a.json {
+			a.printRefusals(bars, p.sources, false)
+		}
+		return &problems{refusals: bars, reported: true}
 	case len(found) > 0:
 		return errDiffers
 	}
+	return nil
+}
+
+// offer prints the edit that accepts what was found.
+func (a *app) offer(ctx context.Context, p *project, v *view, found []difference) error {
+	r, err := a.accept(ctx, p, v, found)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.printJSON(r)
+		return nil
+	}
+	a.printAccepted(r, len(found))
 	return nil
 }
 
@@ -206,7 +247,7 @@ func (a *app) printDrift(plan *reconcile.Plan, found []difference) {
 	for _, d := range found {
 		if d.Subject != subject {
 			subject = d.Subject
-			fmt.Fprintln(a.out, colours.title(printable(subject)))
+			fmt.Fprintln(a.out, colours.title(printable(reconcile.OneLine(subject))))
 		}
 		a.out.WriteString(d.line(colours) + "\n")
 	}
@@ -250,11 +291,22 @@ func (d difference) line(colours colours) string {
 			what = strings.Join(d.Reasons, "; ")
 		}
 	}
-	line := paint(printable("  "+what)) + "  [" + string(d.Side) + "]"
+	line := paint(printable("  "+reconcile.OneLine(what))) + "  [" + string(d.Side) + "]"
 	if d.Origin != nil {
 		line += "  " + d.Origin.String()
 	}
 	return line
+}
+
+// sign is what the difference's line begins with in a diff.
+func (d difference) sign() string {
+	switch d.What {
+	case "missing":
+		return "+"
+	case "not asked for":
+		return "-"
+	}
+	return "!"
 }
 
 func orNone(s *string) string {

@@ -5,9 +5,12 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"spaces/places"
 	"spaces/reconcile"
@@ -149,7 +152,29 @@ func (w *world) run(args ...string) int {
 	env := w.env
 	env.Args = args
 	env.Stdout.Writer, env.Stderr.Writer = &w.out, &w.err
-	return Main(env)
+	status := Main(env)
+	w.judge(args)
+	return status
+}
+
+// judge holds a JSON report of the verbs that docs/plan.schema.json describes to it.
+func (w *world) judge(args []string) {
+	w.t.Helper()
+	verb := slices.ContainsFunc(args, func(a string) bool { return a == "plan" || a == "drift" || a == "show" })
+	if !verb || !slices.Contains(args, "--json") && !slices.Contains(args, "--format=json") {
+		return
+	}
+	compiled, err := jsonschema.NewCompiler().Compile("../../../docs/plan.schema.json")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(w.out.Bytes()))
+	if err == nil {
+		err = compiled.Validate(v)
+	}
+	if err != nil {
+		w.t.Errorf("spaces %s: %v\n%s", strings.Join(args, " "), err, w.out.String())
+	}
 }
 
 // want runs a command line that must exit with a status.

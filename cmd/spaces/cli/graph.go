@@ -100,7 +100,7 @@ func (a *app) picture(ctx context.Context, f graphFlags, args []string) (*pictur
 	if !f.plan {
 		return drawn, nil
 	}
-	plan, err := a.planned(ctx, p, false)
+	plan, err := a.planned(ctx, p, planFlags{})
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"unicode"
 	"unicode/utf16"
 
@@ -41,15 +40,6 @@ const (
 	severityError   = "error"
 	severityWarning = "warning"
 )
-
-// wantsJSON is true also where the command line couldn't be read as far as its --json.
-func (a *app) wantsJSON() bool {
-	args := a.env.Args
-	if end := slices.Index(args, "--"); end >= 0 {
-		args = args[:end]
-	}
-	return a.json || slices.Contains(args, "--json") || slices.Contains(args, "--format=json")
-}
 
 // printJSON writes one object to standard output.
 func (a *app) printJSON(v any) {

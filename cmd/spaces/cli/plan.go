@@ -13,7 +13,6 @@ import (
 
 type planFlags struct {
 	out      string
-	format   string
 	detailed bool
 	offline  bool
 	part     part
@@ -43,7 +42,9 @@ goes on only if nothing has moved.
 
 With --json the plan is {format_version, project, endpoint, engine, targets, excludes,
 replace, allow_destroy, left_out, access, items, standing, notes, assertions, refusals,
-counts}.
+counts}, as docs/plan.schema.json describes it. With --format=markdown it is made for a
+comment on a pull request: bounded at 65,536 characters, with a word on what was cut,
+and nothing of others in it but code.
 
 Exit status: 0 planned, whether or not there is anything to do; 1 the engine went away
 or didn't answer; 2 with --detailed-exitcode, something is to be done; 3 refused: the
@@ -53,27 +54,20 @@ person can change.`,
   spaces plan --out review.json && spaces apply review.json
   spaces plan --offline --json
   spaces plan --target space.web --exclude 'space.worker["a"]'
+  spaces plan --offline --format=markdown
   spaces plan --detailed-exitcode --var release=1.4.0`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.runPlan(c.Context(), f) },
 	}
-	registerJSON(c.Flags(), &a.json)
+	a.registerFormat(c)
 	f.part.register(c.Flags())
 	c.Flags().StringVar(&f.out, "out", "", "keep the plan in `FILE`, for show and apply")
-	c.Flags().StringVar(&f.format, "format", "text", "print the plan as `text` or json")
 	c.Flags().BoolVar(&f.detailed, "detailed-exitcode", false, "exit with 2 when there is something to do")
 	c.Flags().BoolVar(&f.offline, "offline", false, "look at the files alone; ask neither the host nor an engine")
 	return c
 }
 
 func (a *app) runPlan(ctx context.Context, f planFlags) error {
-	switch f.format {
-	case "json":
-		a.json = true
-	case "text":
-	default:
-		return usage("Write --format=text or --format=json.", "There is no format %q.", f.format)
-	}
 	ctx, stop := a.cancellable(ctx)
 	defer stop()
 	p, err := a.project()
@@ -84,7 +78,7 @@ func (a *app) runPlan(ctx context.Context, f planFlags) error {
 	if err != nil {
 		return err
 	}
-	a.showPlan(plan)
+	a.showPlan(plan, "`spaces plan` prints all of it.")
 	if bars := barred(plan, false); len(bars) > 0 {
 		if !a.json {
 			a.printRefusals(bars, p.sources, false)
@@ -117,13 +111,17 @@ func (a *app) planned(ctx context.Context, p *project, f planFlags) (*reconcile.
 	return v.plan, nil
 }
 
-// showPlan prints a plan in the form that was asked for.
-func (a *app) showPlan(plan *reconcile.Plan) {
-	if a.json {
+// showPlan prints a plan in the form that was asked for; whole says how all of it is
+// seen where a form is bounded.
+func (a *app) showPlan(plan *reconcile.Plan, whole string) {
+	switch {
+	case a.json:
 		a.printJSON(plan.Record())
-		return
+	case a.markdown():
+		planDocument(plan, whole).writeTo(a.out)
+	default:
+		a.printPlan(plan)
 	}
-	a.printPlan(plan)
 }
 
 // warn says what bars an apply of a plan that was only shown.
@@ -142,7 +140,7 @@ func (a *app) save(name string, plan *reconcile.Plan) error {
 	if err := replaceFile(a.path(name), newFileMode, write); err != nil {
 		return fmt.Errorf("cannot keep the plan in %s: %w", name, bare(err))
 	}
-	if !a.json {
+	if !a.json && !a.markdown() {
 		fmt.Fprintf(a.out, "\nKept in %s: `spaces apply %s` does this, unless something moves.\n", name, filepath.ToSlash(name))
 	}
 	return nil

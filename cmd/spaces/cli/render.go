@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -23,15 +24,30 @@ func (a *app) report(err error) {
 	p := asProblems(err)
 	switch {
 	case p != nil && p.reported:
-	case a.wantsJSON() && p != nil:
+	case a.asksFor(formatJSON) && p != nil:
 		a.printJSON(problemReport{FormatVersion: formatVersion, Diagnostics: p.messages()})
-	case a.wantsJSON():
+	case a.asksFor(formatJSON):
 		a.printJSON(problemReport{FormatVersion: formatVersion, Diagnostics: []message{{Severity: severityError, Summary: err.Error()}}})
-	case p != nil:
-		a.printProblems(p)
+	case a.asksFor(formatMarkdown):
+		// Whoever reads the comment learns it, and whoever reads the job's log.
+		var told bytes.Buffer
+		plain := *a
+		plain.env.Stderr = Stream{Writer: &told}
+		plain.tell(err, p)
+		problemDocument(a.verb, told.Bytes()).writeTo(a.out)
+		a.tell(err, p)
 	default:
-		fmt.Fprintf(a.env.Stderr, "%s %s\n", a.errColours().refused("Error:"), printable(err.Error()))
+		a.tell(err, p)
 	}
+}
+
+// tell prints on standard error why a command ended.
+func (a *app) tell(err error, p *problems) {
+	if p != nil {
+		a.printProblems(p)
+		return
+	}
+	fmt.Fprintf(a.env.Stderr, "%s %s\n", a.errColours().refused("Error:"), printable(err.Error()))
 }
 
 // asProblems makes one thing of all that stops a command until a person acts.

@@ -65,6 +65,11 @@ func (a *app) project() (*project, error) {
 		return nil, &problems{diags: diags, sources: cfg.Sources}
 	}
 	a.printDiagnostics(diags, cfg.Sources)
+	return a.projectOf(cfg)
+}
+
+// projectOf resolves a configuration for this machine.
+func (a *app) projectOf(cfg *schema.Config) (*project, error) {
 	host, err := a.env.Host()
 	if err != nil {
 		return nil, err

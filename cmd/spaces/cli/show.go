@@ -11,16 +11,18 @@ func (a *app) showVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show FILE",
 		Short: "Print a plan that was kept",
-		Long: `Prints what "spaces plan --out" kept, as text or with --json as it stands. It asks no
-engine, so it doesn't say whether the plan still holds, and changes nothing.
+		Long: `Prints what "spaces plan --out" kept: as text, with --json as it stands, or with
+--format=markdown for a comment on a pull request. It asks no engine, so it doesn't say
+whether the plan still holds, and changes nothing.
 
 Exit status: 0; 3 for a file that holds no plan of this format.`,
 		Example: `  spaces show review.json
-  spaces show --json review.json`,
+  spaces show --json review.json
+  spaces show --format=markdown review.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.show(args[0]) },
 	}
-	registerJSON(c.Flags(), &a.json)
+	a.registerFormat(c)
 	return c
 }
 
@@ -36,6 +38,10 @@ func (a *app) show(name string) error {
 	plan, err := planOf(*r)
 	if err != nil {
 		return usage("Name a file that `spaces plan --out` wrote.", "%s holds no plan: %v.", name, err)
+	}
+	if a.markdown() {
+		planDocument(plan, code("spaces show "+name)+" prints all of it.").writeTo(a.out)
+		return nil
 	}
 	a.out.WriteString(a.outColours().plan(plan.String()))
 	return nil

@@ -14,7 +14,7 @@ func stepOf(verb string) (reconcile.Step, error) {
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no step %q", verb)
+	return nil, fmt.Errorf("there is no step %.40q", verb)
 }
 
 // effectsOf is the set that a record spells out.

@@ -149,7 +149,8 @@ func (c *comparison) network(space *Node, a reconcile.AccessChange, change Chang
 }
 
 func (c *comparison) host(space *Node, a reconcile.AccessChange, change Change) {
-	list := c.p.subject(strings.TrimPrefix(a.How, "through "))
+	through, _, _ := strings.Cut(a.How, ": ") // what a wildcard means follows
+	list := c.p.subject(strings.TrimPrefix(through, "through "))
 	if c.p.edge(space.ID, list.ID, EdgeList) == nil {
 		c.p.connect(Edge{From: space.ID, To: list.ID, Kind: EdgeList, Change: change})
 	}

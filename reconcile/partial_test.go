@@ -93,7 +93,7 @@ func someOf(r *rand.Rand, p *Plan) []string {
 // that once carried out it has nothing left to do or to tell of access, and that the
 // whole plan after it ends where the whole alone ends.
 func FuzzPartial(f *testing.F) {
-	for seed := range uint64(300) {
+	for seed := range uint64(200) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
@@ -107,6 +107,7 @@ func FuzzPartial(f *testing.F) {
 			o := Options{Targets: someOf(r, whole), Excludes: someOf(r, whole)}
 			part := m.planWith(t, cfg, o)
 			checkNeeds(t, part)
+			checkShuffled(t, r, m, cfg, o, part)
 			checkPart(t, whole, part, o)
 
 			alone := m.copy()

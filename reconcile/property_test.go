@@ -66,7 +66,7 @@ func FuzzProperties(f *testing.F) {
 			cfg := generate(r)
 			p := m.plan(t, cfg)
 			checkNeeds(t, p)
-			checkShuffled(t, r, m, cfg, p)
+			checkShuffled(t, r, m, cfg, Options{}, p)
 			checkOwned(t, m, p)
 			m.applyAnyhow(t, r, p)
 			if again := m.plan(t, cfg); again.HasChanges() || len(again.Access) > 0 {
@@ -98,7 +98,7 @@ func checkNeeds(t *testing.T, p *Plan) {
 	}
 }
 
-func checkShuffled(t *testing.T, r *rand.Rand, m *model, cfg *schema.Config, p *Plan) {
+func checkShuffled(t *testing.T, r *rand.Rand, m *model, cfg *schema.Config, o Options, p *Plan) {
 	t.Helper()
 	shuffled, actual := *cfg, m.actual
 	shuffled.Spaces = shuffle(r, cfg.Spaces)
@@ -112,7 +112,8 @@ func checkShuffled(t *testing.T, r *rand.Rand, m *model, cfg *schema.Config, p *
 		actual.Networks[i].Members = shuffle(r, actual.Networks[i].Members)
 	}
 	other := model{actual: actual, host: m.host}
-	if q := other.plan(t, &shuffled); q.String() != p.String() || essence(q.Record()) != essence(p.Record()) {
+	o.Targets, o.Excludes = shuffle(r, o.Targets), shuffle(r, o.Excludes)
+	if q := other.planWith(t, &shuffled, o); q.String() != p.String() || essence(q.Record()) != essence(p.Record()) {
 		t.Fatalf("shuffled, the plan is another:\n%s\n%s", p, strings.Join(p.Record().Moved(q.Record()), "\n"))
 	}
 }

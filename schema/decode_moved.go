@@ -27,12 +27,24 @@ func (l *loader) moves() {
 	all := l.readMoves()
 	ends := l.followMoves(all)
 	hops := map[Address]int{}
+	// A block that moves as a whole may meet one of its instances that moves by itself.
+	type arrival struct {
+		to   Address
+		hops int
+	}
+	arrived := map[arrival]move{}
 	for _, m := range all {
 		end := ends[m.from]
 		if end.circle || !l.leadsSomewhere(m, end.to) {
 			continue
 		}
 		for _, pair := range l.instancesMoved(m, end.to) {
+			at := arrival{pair.To, end.hops}
+			if first, again := arrived[at]; again {
+				l.report(diagMovedTwice("to", pair.To, first.block, m.place("to")))
+				continue
+			}
+			arrived[at] = m
 			pair.Origin = originOf(m.block.DefRange())
 			l.config.Moves = append(l.config.Moves, pair)
 			hops[pair.From] = end.hops

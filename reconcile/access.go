@@ -23,6 +23,7 @@ const (
 // losses.
 func (w *world) accessChanges() []AccessChange {
 	before, after := w.accessNow(), w.accessAsked()
+	w.plan.Asked = after
 	for _, s := range w.wantSpaces {
 		for network := range s.Container.Networks {
 			w.members[network] = append(w.members[network], s.Address.String())

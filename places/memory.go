@@ -45,10 +45,10 @@ type Memory struct {
 
 // Remember begins to listen to the engine and remembers nothing yet: the first Inspect
 // reads everything. Close it.
-func (o *Observer) Remember(ctx context.Context) (*Memory, error) {
+func (e *Engine) Remember(ctx context.Context) (*Memory, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	m := &Memory{
-		observer: *o, cancel: cancel, changed: make(chan struct{}, 1), lost: make(chan struct{}),
+		observer: *e.Observer(), cancel: cancel, changed: make(chan struct{}, 1), lost: make(chan struct{}),
 		unread: unread{all: true}, buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
 	}
 	m.observer.ahead = nil // a list from before anybody listened

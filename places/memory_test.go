@@ -87,7 +87,7 @@ func (w *tellingWorld) remember(t *testing.T) *Memory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := e.Observer().Remember(t.Context())
+	m, err := e.Remember(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,20 @@ type Places interface {
 	Inspect(ctx context.Context, q places.Query) (reconcile.Actual, error)
 	Features() reconcile.Engine
 	Applier(o places.ApplierOptions) reconcile.Applier
+	// Remember begins to follow what happens on it.
+	Remember(ctx context.Context) (Memory, error)
 	Close() error
+}
+
+// Memory is what an engine holds, kept as it tells (places.Memory).
+type Memory interface {
+	Inspect(ctx context.Context, q places.Query) (reconcile.Actual, error)
+	Changed() <-chan struct{}
+	Lost() <-chan struct{}
+	Err() error
+	Forget()
+	Audit(ctx context.Context, q places.Query) ([]string, error)
+	Close()
 }
 
 // System is the environment of this process.
@@ -108,6 +121,14 @@ func openEngine(ctx context.Context, endpoint string, o places.OpenOptions) (Pla
 
 func (e engine) Inspect(ctx context.Context, q places.Query) (reconcile.Actual, error) {
 	return e.Observer().Inspect(ctx, q)
+}
+
+func (e engine) Remember(ctx context.Context) (Memory, error) {
+	m, err := e.Engine.Remember(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 func (e engine) Applier(o places.ApplierOptions) reconcile.Applier { return e.Engine.Applier(o) }

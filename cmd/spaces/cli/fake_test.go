@@ -49,6 +49,7 @@ type fakePlaces struct {
 	steps   []string
 	options places.ApplierOptions
 	closed  int
+	memory  *fakeMemory
 }
 
 func (f *fakePlaces) Inspect(context.Context, places.Query) (reconcile.Actual, error) {
@@ -70,6 +71,13 @@ func (f *fakePlaces) Features() reconcile.Engine {
 func (f *fakePlaces) Applier(o places.ApplierOptions) reconcile.Applier {
 	f.options = o
 	return f
+}
+
+func (f *fakePlaces) Remember(context.Context) (Memory, error) {
+	if f.memory == nil {
+		f.memory = newFakeMemory(f)
+	}
+	return f.memory, nil
 }
 
 func (f *fakePlaces) Close() error { f.closed++; return nil }

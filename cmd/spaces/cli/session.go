@@ -58,6 +58,11 @@ func (a *app) project() (*project, error) {
 		return nil, &problems{diags: diags, sources: cfg.Sources}
 	}
 	a.printDiagnostics(diags, cfg.Sources)
+	return a.resolve(cfg)
+}
+
+// resolve fits a valid configuration to this machine.
+func (a *app) resolve(cfg *schema.Config) (*project, error) {
 	host, err := a.env.Host()
 	if err != nil {
 		return nil, err

@@ -126,6 +126,8 @@ func (w *watch) reconcile(ctx context.Context, aborted <-chan struct{}, trigger 
 		w.follow()
 		if w.reload() {
 			w.follow() // what the new configuration names, before it is looked at
+		} else {
+			trigger = triggerEngine // what is planned isn't what was saved
 		}
 	}
 	if w.memory == nil {

@@ -130,7 +130,9 @@ func (w *watch) sayQuestion(p *proposal) {
 	fmt.Fprintf(w.env.Question, "\n%s ", w.question)
 }
 
-func (w *watch) sayDeclined() { w.say("not applied: only 'yes' goes ahead; the next change is planned") }
+func (w *watch) sayDeclined() {
+	w.say("not applied: only 'yes' goes ahead; the next change is planned")
+}
 
 func (w *watch) sayApplied(result reconcile.Result, failed *reconcile.ApplyError) {
 	if w.json {

@@ -168,9 +168,7 @@ func (w *watch) answered(ctx context.Context, aborted <-chan struct{}, a answer)
 // what would be done. The error ends the watch.
 func (w *watch) carryOut(ctx context.Context, aborted <-chan struct{}, p *proposal) error {
 	w.settled, w.shown = false, nil
-	for _, i := range p.view.plan.Items {
-		w.pace.tried(time.Now(), i.Subject)
-	}
+	w.pace.tried(time.Now(), subjectsOf(p.view.plan)...)
 	w.clock.heard(time.Now()) // what comes of it is planned
 	lock, err := w.lock(ctx, w.project.root.ApplyLock())
 	if err != nil {
@@ -207,6 +205,16 @@ func (w *watch) carryOut(ctx context.Context, aborted <-chan struct{}, p *propos
 		return &reportedError{failed}
 	}
 	return nil
+}
+
+// subjectsOf are what a plan's items are about, each once.
+func subjectsOf(plan *reconcile.Plan) []string {
+	var out []string
+	for _, i := range plan.Items {
+		out = append(out, i.Subject)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // notNow says why nothing was begun. It is planned again: what moved, another's apply

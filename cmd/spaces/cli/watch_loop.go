@@ -40,7 +40,8 @@ func (w *watch) loop(ctx context.Context, aborted <-chan struct{}) error {
 		case <-w.lost():
 			w.sayGone(w.memory.Err())
 			w.disconnect()
-			w.clock.delay = 0
+			w.withdraw() // nobody can go ahead without it
+			w.shown, w.clock.delay = nil, 0
 			w.clock.lookAgain()
 		case <-w.clock.settle.C:
 			if filesChanged && w.halfWritten(time.Now()) {

@@ -219,6 +219,38 @@ func TestWatchReportsAndWaitsOnAPipe(t *testing.T) {
 	}
 }
 
+// What was let through once comes back without a question. This engine takes every step
+// and does none, so that all of it is missing at once.
+func TestWatchBringsBackUnasked(t *testing.T) {
+	w := newWorld(t, "main.hcl", small).pulled().watch(true)
+	w.sees("Apply these steps?")
+	w.types("yes")
+	w.sees("applied 2 steps")
+	w.sees("applying 2 steps")
+	w.sees("✓ create space.web")
+	// More than it had is asked.
+	w.write("main.hcl", small+"\nnetwork \"more\" {\n  egress = \"none\"\n}\n\nspace \"new\" {\n  image    = image.ref\n  networks = [network.more]\n}\n")
+	w.sees("create space.new: it widens access")
+	w.sees("Apply these steps?")
+	w.ends(0)
+}
+
+// Without an engine nobody can say yes to anything.
+func TestWatchLosesTheEngine(t *testing.T) {
+	w := newWorld(t, "main.hcl", small).pulled()
+	running := w.watch(true)
+	running.sees("Apply these steps?")
+	first := w.engine.memory
+	w.engine.mu.Lock()
+	w.engine.memory = nil
+	w.engine.mu.Unlock()
+	close(first.lost)
+	running.sees("the engine is gone (EOF); looking for it")
+	running.sees("the engine is back; everything is read again")
+	running.sees("Apply these steps?")
+	running.ends(0)
+}
+
 // What ends the input is no yes: from then on it is as without a terminal.
 func TestWatchWithoutAnybodyLeft(t *testing.T) {
 	w := newWorld(t, "main.hcl", small).pulled().watch(true)

@@ -53,9 +53,6 @@ func (c *clock) heard(now time.Time) {
 	c.settle.Reset(max(0, min(quiet, patience-now.Sub(c.since))))
 }
 
-// impatient is true once a storm has lasted long enough.
-func (c *clock) impatient(now time.Time) bool { return now.Sub(c.since) >= patience }
-
 // lookAgain sets when to look for the engine, later each time. Not all watches of a
 // machine come at the same moment.
 func (c *clock) lookAgain() {

@@ -26,14 +26,13 @@ const (
 
 // loop waits for something to happen, and does what follows from it, until interrupted.
 func (w *watch) loop(ctx context.Context, aborted <-chan struct{}) error {
-	filesChanged := true
-	err := w.reconcile(ctx, aborted, triggerStart, filesChanged)
-	filesChanged = false
+	reload, trigger := false, triggerEngine // of the next plan
+	err := w.reconcile(ctx, aborted, triggerStart, true)
 	for ctx.Err() == nil && err == nil {
 		select {
 		case <-ctx.Done():
 		case <-w.files.Changed():
-			filesChanged = true
+			reload, trigger = true, triggerFiles
 			w.clock.heard(time.Now())
 		case <-w.changed():
 			w.clock.heard(time.Now())
@@ -44,23 +43,22 @@ func (w *watch) loop(ctx context.Context, aborted <-chan struct{}) error {
 			w.shown, w.clock.delay = nil, 0
 			w.clock.lookAgain()
 		case <-w.clock.settle.C:
-			if filesChanged && w.halfWritten(time.Now()) {
+			if reload && w.halfWritten(time.Now()) {
 				w.clock.settle.Reset(quiet)
 				continue
 			}
-			trigger := triggerEngine
-			if filesChanged {
-				trigger = triggerFiles
-			}
 			w.clock.since = time.Time{}
-			err = w.reconcile(ctx, aborted, trigger, filesChanged)
-			filesChanged = false
+			err = w.reconcile(ctx, aborted, trigger, reload)
+			reload, trigger = false, triggerEngine
 		case <-w.clock.retry.C:
 			err = w.reconcile(ctx, aborted, triggerEngine, false)
 		case <-w.clock.reconnect.C:
 			err = w.returned(ctx, aborted)
 		case <-w.clock.audit.C:
 			w.audit(ctx)
+			// Files on a file system that tells of no change are looked at now, at least.
+			reload = true
+			w.clock.heard(time.Now())
 		case a := <-w.answers.lines:
 			err = w.answered(ctx, aborted, a)
 		}
@@ -116,8 +114,6 @@ func (w *watch) audit(ctx context.Context) {
 	case len(wrong) > 0:
 		w.sayDefect(wrong)
 	}
-	// Files on a file system that tells of no change are looked at now, at least.
-	w.clock.heard(time.Now())
 }
 
 // reconcile plans, and does what may be done. The error ends the watch.

@@ -4,6 +4,7 @@ package testscripts
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -62,7 +64,7 @@ func BenchmarkRootlessWatch(b *testing.B) {
 	}
 	planned()
 	var walls, tooks []time.Duration
-	before := asked.Load()
+	before, used := asked.Load(), cpuTime(b, w.Process.Pid)
 	i := 0
 	for b.Loop() {
 		i++
@@ -73,6 +75,7 @@ func BenchmarkRootlessWatch(b *testing.B) {
 		tooks = append(tooks, time.Duration(took*float64(time.Millisecond)))
 	}
 	b.ReportMetric(float64(asked.Load()-before)/float64(i), "requests/save")
+	b.ReportMetric(float64((cpuTime(b, w.Process.Pid)-used).Milliseconds())/float64(i), "cpu-ms/save")
 	b.ReportMetric(float64(middle(tooks).Microseconds())/1000, "plan-ms")
 	b.ReportMetric(float64(middle(walls).Microseconds())/1000, "printed-ms")
 	b.ReportMetric(highWater(w.Process.Pid), "peak-MB")
@@ -84,13 +87,31 @@ func BenchmarkRootlessWatch(b *testing.B) {
 	p.want(b, 0, "destroy", "--auto-approve")
 }
 
+// cpuTime is the processors' time that a process has had.
+func cpuTime(b *testing.B, pid int) time.Duration {
+	b.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	must(b, err)
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest) // from the third on, proc_pid_stat(5)
+	user, err := strconv.Atoi(fields[11])
+	must(b, err)
+	system, err := strconv.Atoi(fields[12])
+	must(b, err)
+	const tick = 10 * time.Millisecond // USER_HZ
+	return time.Duration(user+system) * tick
+}
+
 // counting stands between a program and an engine, and counts the requests.
 func counting(b *testing.B, endpoint string, asked *atomic.Int64) string {
 	b.Helper()
 	engine := strings.TrimPrefix(endpoint, "unix://")
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "engine"})
 	proxy.FlushInterval = -1 // events come one by one
-	proxy.Transport = &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", engine) }}
+	proxy.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", engine)
+	}}
 	dir, err := os.MkdirTemp("/tmp", "sp")
 	must(b, err)
 	b.Cleanup(func() { os.RemoveAll(dir) })

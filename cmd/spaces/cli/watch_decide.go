@@ -168,8 +168,6 @@ func (w *watch) answered(ctx context.Context, aborted <-chan struct{}, a answer)
 // what would be done. The error ends the watch.
 func (w *watch) carryOut(ctx context.Context, aborted <-chan struct{}, p *proposal) error {
 	w.settled, w.shown = false, nil
-	w.pace.tried(time.Now(), subjectsOf(p.view.plan)...)
-	w.clock.heard(time.Now()) // what comes of it is planned
 	lock, err := w.lock(ctx, w.project.root.ApplyLock())
 	if err != nil {
 		return w.notNow(ctx, err)
@@ -187,6 +185,8 @@ func (w *watch) carryOut(ctx context.Context, aborted <-chan struct{}, p *propos
 	if err != nil {
 		return w.notNow(ctx, err)
 	}
+	w.pace.tried(time.Now(), subjectsOf(v.plan)...)
+	w.clock.heard(time.Now()) // what comes of it is planned
 	report := w.newSteps(v.plan)
 	result, failed, err := c.execute(ctx, aborted, w.engine, v, report.event, report.output)
 	report.end()

@@ -322,6 +322,41 @@ func TestWatchTellsPrograms(t *testing.T) {
 	}
 }
 
+// One applies at a time, and a plan that moved meanwhile is made again.
+func TestWatchWaitsItsTurn(t *testing.T) {
+	w := newWorld(t, "main.hcl", small).pulled()
+	root := places.DataRoot(w.dataRoot())
+	if err := os.MkdirAll(filepath.Dir(root.ApplyLock()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := places.Acquire(t.Context(), root.ApplyLock(), places.Holder{PID: os.Getpid(), Verb: "apply"}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := w.watch(false, "--auto-approve")
+	running.sees("apply.lock: spaces apply (pid ")
+	w.engine.mu.Lock()
+	last := w.engine.looks
+	w.engine.onLook = func(n int, a *reconcile.Actual) {
+		a.Networks = nil
+		if n == last+2 { // under the lock
+			a.Networks = []reconcile.ObservedNetwork{{Network: reconcile.Network{
+				Name: "acme-inside", Driver: "bridge", Labels: w.running("x").Labels,
+			}}}
+		}
+	}
+	w.engine.mu.Unlock()
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	running.sees("plan-stale")
+	running.sees("✓ create space.web")
+	running.ends(0)
+	if said := running.said.String(); strings.Count(said, "apply.lock") != 1 {
+		t.Errorf("the holder was named again and again:\n%s", said)
+	}
+}
+
 func TestWatchUsage(t *testing.T) {
 	w := newWorld(t, "main.hcl", small)
 	w.want(3, "watch", "--audit", "0s")

@@ -49,6 +49,7 @@ const strangerImage = "stranger:1"
 //	awaits SOCKET CALL             wait until that has seen a call
 //	calls SOCKET                   end that, print what it let through that writes
 //	sees REGEXP                    wait until more of the file "said" matches
+//	saves N TEMPLATE FILE          save a file N times within a second, with NUMBER counting
 func runScripts(t *testing.T, kind string) {
 	t.Parallel()
 	l := openLab(t, kind)
@@ -110,6 +111,7 @@ func runScripts(t *testing.T, kind string) {
 		"awaits":   awaitCall,
 		"calls":    printCalls,
 		"sees":     sees,
+		"saves":    saves,
 	}
 	testscript.Run(t, p)
 }

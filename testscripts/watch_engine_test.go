@@ -4,7 +4,10 @@ package testscripts
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -36,5 +39,29 @@ func sees(ts *testscript.TestScript, neg bool, args []string) {
 		if time.Now().After(end) {
 			ts.Fatalf("nothing matches %q in what was said since:\n%s", args[0], news)
 		}
+	}
+}
+
+// saves saves a file again and again, by turns in place and by a rename over it. What is
+// NUMBER in the template is the number of the save.
+func saves(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: saves N TEMPLATE FILE")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	template, file := ts.ReadFile(args[1]), ts.MkAbs(args[2])
+	beside := filepath.Join(filepath.Dir(file), ".saved")
+	pause := time.NewTicker(time.Second / time.Duration(n))
+	defer pause.Stop()
+	for i := range n {
+		text := []byte(strings.ReplaceAll(template, "NUMBER", strconv.Itoa(i+1)))
+		if i%2 == 0 {
+			ts.Check(os.WriteFile(file, text, 0o644))
+		} else {
+			ts.Check(os.WriteFile(beside, text, 0o644))
+			ts.Check(os.Rename(beside, file))
+		}
+		<-pause.C
 	}
 }

@@ -357,6 +357,30 @@ func TestWatchWaitsItsTurn(t *testing.T) {
 	}
 }
 
+// The step that runs ends by itself, and no other starts.
+func TestWatchInterruptedWhileItApplies(t *testing.T) {
+	w := newWorld(t, "main.hcl", small).pulled()
+	begun, release := make(chan bool), make(chan bool)
+	w.engine.step = func(ctx context.Context, _ reconcile.Step) error {
+		close(begun)
+		<-release
+		return ctx.Err()
+	}
+	running := w.watch(false, "--auto-approve")
+	<-begun
+	running.signals <- os.Interrupt
+	select {
+	case status := <-running.ended:
+		t.Fatalf("ended with %d while a step ran", status)
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(release)
+	if status := <-running.ended; status != 1 {
+		t.Errorf("ended with %d", status)
+	}
+	says(t, running.said.String(), "✓ create network.inside", "Interrupted: 1 done, 0 failed, 1 skipped.", "stopped")
+}
+
 func TestWatchUsage(t *testing.T) {
 	w := newWorld(t, "main.hcl", small)
 	w.want(3, "watch", "--audit", "0s")

@@ -369,6 +369,22 @@ func TestEveryRefusalIsExplained(t *testing.T) {
 	}
 }
 
+// TestEveryWatchEventIsExplained: so does that of watch.md with the kinds of events, and it
+// says what each decision is.
+func TestEveryWatchEventIsExplained(t *testing.T) {
+	text := read(t, "watch.md")
+	for _, c := range constants(t, "../cmd/spaces/cli", "kind") {
+		if !strings.Contains(text, "\n| `"+c.value+"` |") {
+			t.Errorf("watch.md doesn't explain %s", c.value)
+		}
+	}
+	for _, c := range constants(t, "../cmd/spaces/cli", "decision") {
+		if c.name != "decisionAsk" && !strings.Contains(text, "\n- `"+c.value+"`") {
+			t.Errorf("watch.md doesn't explain %s", c.value)
+		}
+	}
+}
+
 // TestRefusalsHaveNamedCodes: a code that stands in place, as text, would escape the
 // table.
 func TestRefusalsHaveNamedCodes(t *testing.T) {

@@ -85,25 +85,13 @@ func (o *Observer) inspect(ctx context.Context, q Query) (_ reconcile.Actual, va
 		converter: newConverter(o.features, o.defaults, l.world(q)),
 		images:    map[string]reconcile.ImageFacts{},
 		raw:       map[string]imageExtras{},
-		buffers:   sync.Pool{New: func() any { return new(bytes.Buffer) }},
+		buffers:   &sync.Pool{New: func() any { return new(bytes.Buffer) }},
 	}
 	observed, err := s.containers(ctx, l.containers)
 	if err != nil {
 		return reconcile.Actual{}, false, err
 	}
-	sharers := l.sharers(q)
-	for i := range observed {
-		observed[i].SharedBy = sharers[observed[i].ID]
-	}
-	taken, members := l.others(q)
-	return reconcile.Actual{
-		Engine:     o.features,
-		Containers: observed,
-		Networks:   s.networks(l, members),
-		Volumes:    s.volumes(l),
-		Images:     s.images,
-		Taken:      taken,
-	}, s.vanished, nil
+	return s.actual(l, observed), s.vanished, nil
 }
 
 // survey is one reading of the engine.
@@ -111,12 +99,30 @@ type survey struct {
 	*Observer
 	query     Query
 	converter *converter
-	buffers   sync.Pool // of *bytes.Buffer, as many as there are inspectors
+	buffers   *sync.Pool // of *bytes.Buffer, as many as there are inspectors
 
 	mu       sync.Mutex
 	images   map[string]reconcile.ImageFacts
 	raw      map[string]imageExtras // by id
 	vanished bool
+}
+
+// actual is what was listed and inspected, as a plan compares it.
+func (s *survey) actual(l listing, observed []reconcile.ObservedContainer) reconcile.Actual {
+	sharers := l.sharers(s.query)
+	for i := range observed {
+		observed[i].SharedBy = sharers[observed[i].ID]
+	}
+	slices.SortFunc(observed, func(a, b reconcile.ObservedContainer) int { return strings.Compare(a.Name, b.Name) })
+	taken, members := l.others(s.query)
+	return reconcile.Actual{
+		Engine:     s.features,
+		Containers: observed,
+		Networks:   s.networks(l, members),
+		Volumes:    s.volumes(l),
+		Images:     s.images,
+		Taken:      taken,
+	}
 }
 
 // containers inspects those of ours and, beside them, the images.
@@ -156,7 +162,6 @@ func (s *survey) containers(ctx context.Context, all []listed) ([]reconcile.Obse
 		c.Excess = dropImage(c.Container, s.raw[c.ImageID])
 		out = append(out, *c)
 	}
-	slices.SortFunc(out, func(a, b reconcile.ObservedContainer) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
 
@@ -202,6 +207,24 @@ func (in *inspected) response() container.InspectResponse {
 
 // one inspects a container; nil if it is gone.
 func (s *survey) one(ctx context.Context, id string) (*reconcile.ObservedContainer, error) {
+	r, err := s.inspectOne(ctx, id)
+	if err != nil || r == nil {
+		return nil, err
+	}
+	c := s.converter.observed(r.response, r.unknown)
+	s.compareMounts(&c, r.pid)
+	return &c, nil
+}
+
+// reading is a container as it was read: what of it doesn't depend on what else there is.
+type reading struct {
+	response container.InspectResponse
+	unknown  []reconcile.Field
+	pid      int
+}
+
+// inspectOne reads a container; nil if it is gone.
+func (s *survey) inspectOne(ctx context.Context, id string) (*reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	buffer := s.buffers.Get().(*bytes.Buffer)
@@ -219,9 +242,7 @@ func (s *survey) one(ctx context.Context, id string) (*reconcile.ObservedContain
 	if in.ID == "" || in.Config == nil || in.HostConfig == nil || in.State == nil {
 		return nil, fmt.Errorf("container %s: the engine told only a part of it", shortID(id))
 	}
-	c := s.converter.observed(in.response(), buffer.Bytes())
-	s.compareMounts(&c, in.State.Pid)
-	return &c, nil
+	return &reading{in.response(), unknownFields(buffer.Bytes(), s.converter.shape), in.State.Pid}, nil
 }
 
 // read fetches a container's JSON.
@@ -238,8 +259,8 @@ func (s *survey) read(ctx context.Context, id string, into *bytes.Buffer) error 
 	return nil
 }
 
-// observed converts a container with its state.
-func (k *converter) observed(in container.InspectResponse, raw []byte) reconcile.ObservedContainer {
+// observed converts a container with its state, and the fields that the client doesn't know.
+func (k *converter) observed(in container.InspectResponse, unknown []reconcile.Field) reconcile.ObservedContainer {
 	c := reconcile.ObservedContainer{
 		Container: k.container(in),
 		State:     reconcile.State(in.State.Status),
@@ -250,8 +271,8 @@ func (k *converter) observed(in container.InspectResponse, raw []byte) reconcile
 	if h := in.State.Health; h != nil && h.Status != container.NoHealthcheck {
 		c.Health = h.Status
 	}
-	if more := unknownFields(raw, k.shape); len(more) > 0 {
-		c.Excess = append(c.Excess, more...)
+	if len(unknown) > 0 {
+		c.Excess = append(c.Excess, unknown...)
 		slices.SortFunc(c.Excess, byPath)
 	}
 	return c

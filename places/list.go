@@ -82,20 +82,30 @@ func (o *Observer) list(ctx context.Context) (listing, error) {
 		return nil
 	})
 	group.Go(func() (err error) {
-		if l.networks, err = o.engine.NetworkList(ctx, network.ListOptions{}); err != nil {
-			return fmt.Errorf("networks: %w", err)
-		}
-		return nil
+		l.networks, err = o.networks(ctx)
+		return err
 	})
-	group.Go(func() error {
-		all, err := o.engine.VolumeList(ctx, volume.ListOptions{})
-		if err != nil {
-			return fmt.Errorf("volumes: %w", err)
-		}
-		l.volumes = all.Volumes
-		return nil
+	group.Go(func() (err error) {
+		l.volumes, err = o.volumes(ctx)
+		return err
 	})
 	return l, group.Wait()
+}
+
+func (o *Observer) networks(ctx context.Context) ([]network.Inspect, error) {
+	all, err := o.engine.NetworkList(ctx, network.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("networks: %w", err)
+	}
+	return all, nil
+}
+
+func (o *Observer) volumes(ctx context.Context) ([]*volume.Volume, error) {
+	all, err := o.engine.VolumeList(ctx, volume.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("volumes: %w", err)
+	}
+	return all.Volumes, nil
 }
 
 // summary is what is read of a container in the list.
@@ -153,9 +163,17 @@ func (o *Observer) containers(ctx context.Context) ([]listed, error) {
 }
 
 // listContainers reads the list one by one, as it comes: whole, it may be larger than
-// all the rest of the program.
-func listContainers(ctx context.Context, engine reader) ([]listed, error) {
-	body, err := engine.get(ctx, "/containers/json", url.Values{"all": {"1"}})
+// all the rest of the program. With ids it is those containers' alone.
+func listContainers(ctx context.Context, engine reader, ids ...string) ([]listed, error) {
+	query := url.Values{"all": {"1"}}
+	if len(ids) > 0 {
+		only, err := json.Marshal(map[string][]string{"id": ids})
+		if err != nil {
+			return nil, err
+		}
+		query.Set("filters", string(only))
+	}
+	body, err := engine.get(ctx, "/containers/json", query)
 	if err != nil {
 		return nil, err
 	}

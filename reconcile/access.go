@@ -23,6 +23,7 @@ const (
 // losses.
 func (w *world) accessChanges() []AccessChange {
 	before, after := w.accessNow(), w.accessAsked()
+	w.plan.Reached = after
 	for _, s := range w.wantSpaces {
 		networks := s.Container.Networks
 		if w.left[s.Address.String()] {

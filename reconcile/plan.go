@@ -21,6 +21,8 @@ type Plan struct {
 	Variables []VariableDigest
 	// Access is who gains or loses what, against what really runs now.
 	Access []AccessChange
+	// Reached is all that the spaces of the files will reach; no record keeps it.
+	Reached []Access
 	// Items are in an order in which they can be carried out.
 	Items []Item
 	// Standing is what a reviewer must see in every plan: loosenings, networks and

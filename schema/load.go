@@ -133,6 +133,11 @@ func (l *loader) report(diags ...*hcl.Diagnostic) {
 	l.diags = append(l.diags, diags...)
 }
 
+// Reads tells whether a file of a configuration's folder is read, by its name.
+func Reads(name string) bool {
+	return !strings.HasPrefix(name, ".") && (path.Ext(name) == configExt || name == autoVariables)
+}
+
 // read parses every configuration and variables file. A file that does not parse is
 // left out whole: what is left of it would only give errors that follow from the first.
 func (l *loader) read() {
@@ -144,7 +149,7 @@ func (l *loader) read() {
 	found := false
 	for _, entry := range entries { // sorted by name
 		name := entry.Name()
-		if strings.HasPrefix(name, ".") || (path.Ext(name) != configExt && name != autoVariables) {
+		if !Reads(name) {
 			continue
 		}
 		src, ok := l.readFile(name)

@@ -48,6 +48,8 @@ const strangerImage = "stranger:1"
 //	proxy SOCKET [FAULT...]        stand between the program and the engine
 //	awaits SOCKET CALL             wait until that has seen a call
 //	calls SOCKET                   end that, print what it let through that writes
+//	sees REGEXP                    wait until more of the file "said" matches
+//	saves N TEMPLATE FILE          save a file N times within a second, with NUMBER counting
 func runScripts(t *testing.T, kind string) {
 	t.Parallel()
 	l := openLab(t, kind)
@@ -76,6 +78,7 @@ func runScripts(t *testing.T, kind string) {
 		name = strings.TrimPrefix(name, "script-")
 		env.Setenv("P", name)
 		env.Values[labKey{}] = l
+		env.Values[seenKey{}] = new(int)
 		env.Values[faultsKey{}] = &proxies{program: proxy, running: map[string]*faults{}}
 		// A socket's path is short, which that of the script's folder needn't be.
 		short, err := os.MkdirTemp("/tmp", "sp")
@@ -107,6 +110,8 @@ func runScripts(t *testing.T, kind string) {
 		"proxy":    startProxy,
 		"awaits":   awaitCall,
 		"calls":    printCalls,
+		"sees":     sees,
+		"saves":    saves,
 	}
 	testscript.Run(t, p)
 }

@@ -12,6 +12,9 @@ import (
 // errDeclined ends a command whose question wasn't answered with yes.
 var errDeclined = errors.New("nothing was done: only 'yes' goes ahead")
 
+// yes is the only answer that goes ahead.
+const yes = "yes"
+
 // ask waits for a person's yes. Anything else, and the end of input, is a no.
 func (a *app) ask(ctx context.Context, question string) error {
 	a.flush()
@@ -34,7 +37,7 @@ func (a *app) ask(ctx context.Context, question string) error {
 		if got.err != nil && !errors.Is(got.err, io.EOF) {
 			return fmt.Errorf("cannot read the answer: %w", got.err)
 		}
-		if strings.TrimSpace(got.line) != "yes" {
+		if strings.TrimSpace(got.line) != yes {
 			return errDeclined
 		}
 		return nil

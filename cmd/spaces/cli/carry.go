@@ -25,6 +25,8 @@ type carry struct {
 	// saved is the plan that was reviewed before, nil to ask now.
 	saved    *reconcile.Record
 	question string
+	// only are the items that are carried out, by id; nil for all.
+	only []string
 }
 
 // carryFlags are the flags of the commands that carry a plan out.
@@ -116,12 +118,7 @@ func (c *carry) approve(ctx context.Context, v *view) (done bool, err error) {
 
 // locked carries the plan out with nobody else doing so.
 func (c *carry) locked(ctx context.Context, aborted <-chan struct{}, e Places, approved *view) error {
-	p := c.project
-	if err := p.root.Ensure(p.host); err != nil {
-		return err
-	}
-	holder := places.Holder{PID: os.Getpid(), Verb: c.verb, Since: time.Now().Round(time.Second), Folder: p.folder}
-	lock, err := places.Acquire(ctx, p.root.ApplyLock(), holder, c.lockTimeout)
+	lock, err := c.lock(ctx, c.project.root.ApplyLock())
 	if err != nil {
 		return err
 	}
@@ -137,20 +134,37 @@ func (c *carry) locked(ctx context.Context, aborted <-chan struct{}, e Places, a
 	if bars := barred(v.plan, true); len(bars) > 0 {
 		return c.refused(bars)
 	}
-	if v.changesGuards() || !nothing && len(v.plan.Guards) > 0 {
-		if err := p.root.SetGuards(v.plan.Guards); err != nil {
-			return err
-		}
-	}
-	if p.folder != "" && (!nothing || c.takeOver) {
-		if err := p.root.SetAppliedFrom(p.folder); err != nil {
-			return err
-		}
+	if err := c.claim(v); err != nil {
+		return err
 	}
 	if nothing {
 		return c.left(v.plan)
 	}
 	return c.carryOut(ctx, aborted, e, v)
+}
+
+// lock takes a lock of the project's, which may be its first.
+func (c *carry) lock(ctx context.Context, path string) (*places.Lock, error) {
+	if err := c.project.root.Ensure(c.project.host); err != nil {
+		return nil, err
+	}
+	holder := places.Holder{PID: os.Getpid(), Verb: c.verb, Since: time.Now().Round(time.Second), Folder: c.project.folder}
+	return places.Acquire(ctx, path, holder, c.lockTimeout)
+}
+
+// claim records what later plans must know: what is protected, and which folder applied
+// last, if any did.
+func (c *carry) claim(v *view) error {
+	nothing := !v.plan.HasChanges()
+	if v.changesGuards() || !nothing && len(v.plan.Guards) > 0 {
+		if err := c.project.root.SetGuards(v.plan.Guards); err != nil {
+			return err
+		}
+	}
+	if c.project.folder == "" || nothing && !c.takeOver {
+		return nil
+	}
+	return c.project.root.SetAppliedFrom(c.project.folder)
 }
 
 // again makes the plan once more, now that nobody else changes anything, and sees that
@@ -163,6 +177,9 @@ func (c *carry) again(ctx context.Context, e Places, approved *view) (*view, err
 		}
 	}
 	v, err := c.plan(ctx, c.project, e, c.options)
+	if err == nil && c.only != nil {
+		v.plan = v.plan.Only(c.only)
+	}
 	if err != nil || c.auto && c.saved == nil {
 		return v, err
 	}
@@ -205,23 +222,13 @@ type applyFailure struct {
 
 func (c *carry) carryOut(ctx context.Context, aborted <-chan struct{}, e Places, v *view) error {
 	progress := c.newProgress(ctx, v.plan)
-	applier := e.Applier(places.ApplierOptions{
-		Actual: v.actual, Digest: v.key, Output: progress.output, Host: c.project.host,
-		Project: c.project.desired.Project, Store: c.project.desired.Store,
-	})
-	result, err := reconcile.Apply(ctx, v.plan, applier, reconcile.ApplyOptions{
-		Parallelism: c.parallelism, Progress: progress.event, Abort: aborted,
-	})
+	result, failed, err := c.execute(ctx, aborted, e, v, progress.event, progress.output)
 	progress.end()
-	var failed *reconcile.ApplyError
-	if err != nil && !errors.As(err, &failed) {
-		return err // nothing was begun
+	if err != nil {
+		return err
 	}
 	if c.json {
-		c.present(v.plan, &applyResult{
-			Done: append([]string{}, result.Done...), Skipped: append([]string{}, result.Skipped...),
-			Failed: failures(result.Failed), Interrupted: failed != nil && failed.Interrupted != nil,
-		})
+		c.present(v.plan, resultOf(result, failed))
 	} else {
 		c.conclude(result, failed)
 	}
@@ -229,6 +236,31 @@ func (c *carry) carryOut(ctx context.Context, aborted <-chan struct{}, e Places,
 		return &reportedError{failed}
 	}
 	return c.left(v.plan)
+}
+
+// execute carries out a plan's steps. The error is that nothing was begun; failed is that
+// not all of it was done.
+func (c *carry) execute(ctx context.Context, aborted <-chan struct{}, e Places, v *view,
+	event func(reconcile.Event), output func(image, line string),
+) (result reconcile.Result, failed *reconcile.ApplyError, err error) {
+	applier := e.Applier(places.ApplierOptions{
+		Actual: v.actual, Digest: v.key, Output: output, Host: c.project.host,
+		Project: c.project.desired.Project, Store: c.project.desired.Store,
+	})
+	result, err = reconcile.Apply(ctx, v.plan, applier, reconcile.ApplyOptions{
+		Parallelism: c.parallelism, Progress: event, Abort: aborted,
+	})
+	if errors.As(err, &failed) {
+		err = nil
+	}
+	return result, failed, err
+}
+
+func resultOf(result reconcile.Result, failed *reconcile.ApplyError) *applyResult {
+	return &applyResult{
+		Done: append([]string{}, result.Done...), Skipped: append([]string{}, result.Skipped...),
+		Failed: failures(result.Failed), Interrupted: failed != nil && failed.Interrupted != nil,
+	}
 }
 
 // present prints the plan, or with --json the one object that is printed at the end.

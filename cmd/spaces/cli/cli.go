@@ -90,7 +90,7 @@ Exit status, of every command:
 	})
 	root.AddCommand(
 		a.initVerb(), a.validateVerb(), a.fmtVerb(),
-		a.planVerb(), a.applyVerb(), a.driftVerb(), a.destroyVerb(),
+		a.planVerb(), a.applyVerb(), a.watchVerb(), a.driftVerb(), a.destroyVerb(),
 		a.showVerb(), a.statusVerb(), a.graphVerb(), a.logsVerb(), a.doctorVerb(),
 		a.pauseVerb(), a.versionVerb(), a.completionVerb(),
 	)

@@ -59,7 +59,20 @@ type Places interface {
 	Examine(ctx context.Context) (reconcile.EngineFacts, error)
 	Logs(ctx context.Context, q places.LogQuery, hear func(places.LogLine) error) error
 	Applier(o places.ApplierOptions) reconcile.Applier
+	// Remember begins to follow what happens on it.
+	Remember(ctx context.Context) (Memory, error)
 	Close() error
+}
+
+// Memory is what an engine holds, kept as it tells (places.Memory).
+type Memory interface {
+	Inspect(ctx context.Context, q places.Query) (reconcile.Actual, error)
+	Changed() <-chan struct{}
+	Lost() <-chan struct{}
+	Err() error
+	Forget()
+	Audit(ctx context.Context, q places.Query) ([]string, error)
+	Close()
 }
 
 // System is the environment of this process.
@@ -129,6 +142,14 @@ func (e engine) Inspect(ctx context.Context, q places.Query) (reconcile.Actual, 
 
 func (e engine) Logs(ctx context.Context, q places.LogQuery, hear func(places.LogLine) error) error {
 	return e.Observer().Logs(ctx, q, hear)
+}
+
+func (e engine) Remember(ctx context.Context) (Memory, error) {
+	m, err := e.Engine.Remember(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 func (e engine) Applier(o places.ApplierOptions) reconcile.Applier { return e.Engine.Applier(o) }

@@ -54,6 +54,7 @@ type fakePlaces struct {
 	closed  int
 	logs    []places.LogLine
 	asked   places.LogQuery
+	memory  *fakeMemory
 }
 
 func (f *fakePlaces) Inspect(context.Context, places.Query) (reconcile.Actual, error) {
@@ -89,6 +90,13 @@ func (f *fakePlaces) Logs(_ context.Context, q places.LogQuery, hear func(places
 		}
 	}
 	return f.err
+}
+
+func (f *fakePlaces) Remember(context.Context) (Memory, error) {
+	if f.memory == nil {
+		f.memory = newFakeMemory(f)
+	}
+	return f.memory, nil
 }
 
 func (f *fakePlaces) Close() error { f.closed++; return nil }

@@ -2,7 +2,7 @@ package reconcile
 
 import (
 	"fmt"
-	"net"
+	"net/netip"
 	"path"
 	"regexp"
 	"slices"
@@ -489,10 +489,11 @@ func publishWays(s Space, got *ObservedContainer, port string) (ways [][]schema.
 		if slices.Contains(is, b) {
 			continue
 		}
-		host, hostPort, err := net.SplitHostPort(b)
+		at, err := netip.ParseAddrPort(b)
 		if err != nil {
 			return nil, "the language can't say it"
 		}
+		host, hostPort := at.Addr().String(), countValue(int64(at.Port()))
 		edits = append(edits, schema.RemoveBlocks{
 			Object: s.Address, Type: "publish",
 			Where: map[string]schema.Value{
@@ -508,20 +509,19 @@ func publishWays(s Space, got *ObservedContainer, port string) (ways [][]schema.
 		if slices.Contains(want, b) {
 			continue
 		}
-		host, hostPort, err := net.SplitHostPort(b)
-		ip := net.ParseIP(host)
-		if err != nil || ip == nil || hostPort == "" || hostPort == "0" {
+		at, err := netip.ParseAddrPort(b)
+		if err != nil || at.Port() == 0 {
 			return nil, "the language publishes on an address and a port that are written down"
 		}
 		block := schema.Block{Type: "publish", Attributes: []schema.Attribute{
-			{Name: "host", Value: schema.Text(host)},
-			{Name: "port", Value: schema.Number(hostPort)},
+			{Name: "host", Value: schema.Text(at.Addr().String())},
+			{Name: "port", Value: schema.Number(countValue(int64(at.Port())))},
 			{Name: "container", Value: schema.Number(number)},
 		}}
 		if protocol != "tcp" {
 			block.Attributes = append(block.Attributes, schema.Attribute{Name: "protocol", Value: schema.Text(protocol)})
 		}
-		if !ip.IsLoopback() {
+		if !at.Addr().IsLoopback() {
 			block.Attributes = append(block.Attributes, schema.Attribute{Name: "reason", Value: schema.Text(AcceptReason)})
 		}
 		edits = append(edits, schema.AddBlock{Object: s.Address, Block: block})

@@ -160,8 +160,10 @@ type ProbeRequest struct {
 	// Names are the engine's to resolve, and NoName is nobody's.
 	Names  []string
 	NoName string
-	// Connect are addresses and ports to connect to, where one that says Nonce is ours.
+	// Connect are addresses to connect to at Port, where what says Nonce is a listener of
+	// this host's.
 	Connect []string
+	Port    int
 	Nonce   string
 	// Routes are addresses to ask the kernel for a route to. Nothing is sent to them.
 	Routes []string
@@ -179,7 +181,8 @@ type ProbeAnswer struct {
 	Names map[string][]string
 	// Forwarded is what came back for NoName; empty for nothing.
 	Forwarded string
-	Connect   map[string]Reach
+	// Connect is what came of each connection.
+	Connect map[string]Reach
 	// Routes is from which address the kernel would send, empty where it would not.
 	Routes map[string]string
 	Dial   map[string]Reach

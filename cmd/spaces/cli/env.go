@@ -46,6 +46,7 @@ type Places interface {
 	Inspect(ctx context.Context, q places.Query) (reconcile.Actual, error)
 	Features() reconcile.Engine
 	Applier(o places.ApplierOptions) reconcile.Applier
+	Evidence(ctx context.Context, proofs []reconcile.Proof, o places.EvidenceOptions) ([]reconcile.Evidence, error)
 	Close() error
 }
 

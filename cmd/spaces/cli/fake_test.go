@@ -48,7 +48,9 @@ type fakePlaces struct {
 	step    func(ctx context.Context, s reconcile.Step) error
 	steps   []string
 	options places.ApplierOptions
-	closed  int
+	// evidence is what there is to see of every space.
+	evidence reconcile.Evidence
+	closed   int
 }
 
 func (f *fakePlaces) Inspect(context.Context, places.Query) (reconcile.Actual, error) {
@@ -70,6 +72,14 @@ func (f *fakePlaces) Features() reconcile.Engine {
 func (f *fakePlaces) Applier(o places.ApplierOptions) reconcile.Applier {
 	f.options = o
 	return f
+}
+
+func (f *fakePlaces) Evidence(_ context.Context, proofs []reconcile.Proof, _ places.EvidenceOptions) ([]reconcile.Evidence, error) {
+	out := make([]reconcile.Evidence, len(proofs))
+	for i := range out {
+		out[i] = f.evidence
+	}
+	return out, nil
 }
 
 func (f *fakePlaces) Close() error { f.closed++; return nil }

@@ -26,8 +26,8 @@ type Proof struct {
 	Subnets map[string]string
 	// Open: one of its networks leads out, so that any address may be reached.
 	Open bool
-	// HostReached: a person accepted that internal networks reach this host.
-	HostReached bool
+	// Accepts are the refusals that a person accepted in the files.
+	Accepts []string
 	// Alias is the name that the space answers to on its networks.
 	Alias string
 	// Proxy is the host and port of the proxy that it uses, empty without one.
@@ -79,8 +79,9 @@ func (w *world) prove(s Space, got *ObservedContainer) Proof {
 		n, ours := w.wantNetworks[name]
 		p.Open = p.Open || ours && !n.Internal
 	}
-	_, accepted := w.accepted(schema.AcceptNetworkNotIsolated)
-	p.HostReached = w.actual.Engine.InternalReachesHost && accepted
+	for _, a := range w.desired.Accepts {
+		p.Accepts = append(p.Accepts, a.Code)
+	}
 	p.Proxy = w.proxyOf(s)
 	return p
 }

@@ -65,7 +65,7 @@ func (p Proof) Judge(e Evidence) []Check {
 		return j.checks
 	case !p.Runs():
 		state := string(p.State)
-		if state == "" {
+		if j.ID == "" {
 			state = "missing"
 		}
 		j.differs(CheckRunning, string(StateRunning), state)
@@ -242,12 +242,10 @@ func (j *judge) userIDs() {
 	switch {
 	case len(j.e.UserIDs) == 0 || len(j.e.GroupIDs) == 0:
 		j.differs(CheckUserIDs, "known", "the map can't be read")
-	case j.Engine.Rootless || j.Engine.Remaps:
-		j.settle(CheckUserIDs, "nobody in it is root on this machine", found)
-	case len(found) > 0:
-		j.add(CheckUserIDs, VerdictAccepted, "an engine that runs as root", strings.Join(found, "; "))
+	case len(found) > 0 && !j.Engine.Rootless && !j.Engine.Remaps && slices.Contains(j.Accepts, schema.AcceptNotRootless):
+		j.add(CheckUserIDs, VerdictAccepted, "nobody in it is root on this machine", strings.Join(found, "; "))
 	default:
-		j.holds(CheckUserIDs, "nobody in it is root on this machine")
+		j.settle(CheckUserIDs, "nobody in it is root on this machine", found)
 	}
 }
 
@@ -319,7 +317,11 @@ func (j *judge) limits() {
 		j.settle(CheckLimits, strings.Join(held, ", "), found)
 	}
 	if lacks := j.Engine.Unenforced; len(lacks) > 0 {
-		j.add(CheckLimits, VerdictAccepted, "limits", "this engine doesn't enforce "+strings.Join(lacks, ", "))
+		v := VerdictDiffers
+		if slices.Contains(j.Accepts, schema.AcceptLimitsUnenforced) {
+			v = VerdictAccepted
+		}
+		j.add(CheckLimits, v, "every limit is enforced", "this engine doesn't enforce "+strings.Join(lacks, ", "))
 	}
 }
 

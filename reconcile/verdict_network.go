@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"spaces/schema"
 )
 
 // network judges what a probe found from inside the space's networks, and what answers
@@ -102,6 +104,12 @@ func (j *judge) forwarding() {
 	}
 }
 
+// hostReached is true where the engine lets internal networks reach this host, and a
+// person accepted it.
+func (j *judge) hostReached() bool {
+	return j.Engine.InternalReachesHost && slices.Contains(j.Accepts, schema.AcceptNetworkNotIsolated)
+}
+
 // gateways looks what answers at its networks' own gateways.
 func (j *judge) gateways() {
 	if j.Open || len(j.networks()) == 0 {
@@ -123,7 +131,7 @@ func (j *judge) gateways() {
 	switch {
 	case len(j.e.Gateways) == 0 && !j.Engine.IsolatedGateway:
 		j.differs(CheckGateway, want, "no gateway is known of its networks")
-	case len(found) > 0 && j.HostReached:
+	case len(found) > 0 && j.hostReached():
 		j.add(CheckGateway, VerdictAccepted, want, strings.Join(found, "; "))
 	case len(found) > 0:
 		j.differs(CheckGateway, want, strings.Join(found, "; "))
@@ -152,7 +160,7 @@ func (j *judge) host() {
 		j.holds(CheckHost, "any address (a network of its leads out)")
 	case len(j.e.HostAddresses) == 0:
 		j.add(CheckHost, VerdictUnproven, want, "this host has no address but loopback")
-	case len(found) > 0 && j.HostReached:
+	case len(found) > 0 && j.hostReached():
 		j.add(CheckHost, VerdictAccepted, want, strings.Join(found, "; "))
 	default:
 		j.settle(CheckHost, want, found)
@@ -186,7 +194,7 @@ func (j *judge) routes() {
 		// Before release 28 an internal network has a way to its gateway, where the engine's
 		// packet filter drops what would go on. Whether it does, no route tells.
 		j.add(CheckRoutes, VerdictUnproven, want,
-			strings.Join(gateway, ", ")+" is sent to the gateway, where this engine drops it; engines from 28 on have no route")
+			"the way to "+strings.Join(gateway, ", ")+" is the gateway, where this engine drops it; from release 28 on there is none")
 	default:
 		j.holds(CheckRoutes, want)
 	}

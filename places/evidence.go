@@ -19,7 +19,7 @@ import (
 
 // provers is how many spaces are looked at at once. Each has a container of its own for
 // that time.
-const provers = 4
+const provers = 8
 
 // EvidenceOptions say whose spaces to look at, and whose program looks.
 type EvidenceOptions struct {

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -45,16 +46,17 @@ func Prove(d Desired, h HostFacts, a Actual) []Proof {
 	w := newWorld(d, h, a, Options{})
 	w.makeImages() // or an image's part would be compared that is about to change
 	var out []Proof
+	unasked := maps.Clone(w.containers)
 	for _, s := range w.wantSpaces {
 		got, exists := w.containers[s.Container.Name]
 		if !exists && (s.Kind != KindSpace || s.Lifecycle != schema.LifecycleService) {
 			continue // this release doesn't run it
 		}
-		delete(w.containers, s.Container.Name)
+		delete(unasked, s.Container.Name)
 		out = append(out, w.prove(s, got))
 	}
-	for _, name := range sortedKeys(w.containers) {
-		if c := w.containers[name]; running(c.State) && c.Kind() != KindProbe {
+	for _, name := range sortedKeys(unasked) {
+		if c := unasked[name]; running(c.State) && c.Kind() != KindProbe {
 			out = append(out, Proof{Subject: w.subject(*c), Container: c.Container, ID: c.ID, State: c.State, Unasked: true})
 		}
 	}

@@ -139,17 +139,26 @@ func (j *judge) kernel() {
 	j.limits()
 }
 
-// each is what is amiss with processes, of those that could be read.
+// each is what is amiss with processes, those with the same in one.
 func (j *judge) each(amiss func(Process) string) []string {
-	var out []string
+	var texts []string
+	with := map[string][]string{}
 	for _, p := range j.e.Processes {
 		text := p.Err
 		if text == "" {
 			text = amiss(p)
 		}
-		if text != "" {
-			out = append(out, fmt.Sprintf("process %d (%s): %s", p.PID, p.Name, text))
+		if text == "" {
+			continue
 		}
+		if with[text] == nil {
+			texts = append(texts, text)
+		}
+		with[text] = append(with[text], fmt.Sprintf("%d (%s)", p.PID, p.Name))
+	}
+	var out []string
+	for _, text := range texts {
+		out = append(out, "process "+strings.Join(with[text], ", ")+": "+text)
 	}
 	return out
 }
@@ -161,7 +170,8 @@ func (j *judge) capabilities() {
 		text = strings.Join(j.Container.CapAdd, ", ") + " at most"
 	}
 	found := j.each(func(p Process) string {
-		var more []string
+		var more []uint64
+		in := map[uint64][]string{}
 		for _, s := range []struct {
 			name string
 			set  uint64
@@ -172,11 +182,20 @@ func (j *judge) capabilities() {
 			{"bounding", p.Bounding},
 			{"ambient", p.Ambient},
 		} {
-			if extra := s.set &^ want; extra != 0 {
-				more = append(more, s.name+" "+capabilityNames(extra))
+			extra := s.set &^ want
+			if extra == 0 {
+				continue
 			}
+			if in[extra] == nil {
+				more = append(more, extra)
+			}
+			in[extra] = append(in[extra], s.name)
 		}
-		return strings.Join(more, ", ")
+		var texts []string
+		for _, extra := range more {
+			texts = append(texts, strings.Join(in[extra], ", ")+" "+capabilityNames(extra))
+		}
+		return strings.Join(texts, ", ")
 	})
 	if first := j.e.Processes[0]; first.Err == "" && want&^first.Bounding != 0 {
 		found = append(found, "not given "+capabilityNames(want&^first.Bounding))

@@ -12,7 +12,7 @@ import (
 func (m MountPoint) has(option string) bool { return slices.Contains(m.Options, option) }
 
 // standardMount is what the engine and its runtime mount in every container, whatever it
-// was asked for. Documented in docs/verify.md; a test compares.
+// was asked for. docs/verify.md lists them.
 type standardMount struct {
 	target string
 	// kinds are the file systems that it may be of; none means any.
@@ -37,7 +37,7 @@ var standardMounts = []standardMount{
 	{"/dev/shm", []string{"tmpfs"}, "=/", []string{"nosuid", "nodev", "noexec"}, "always", "shared memory"},
 	{"/sys", []string{"sysfs"}, "=/", []string{"ro", "nosuid", "nodev", "noexec"}, "always", "the kernel's objects"},
 	{"/sys/fs/cgroup", []string{"cgroup2"}, "", []string{"ro", "nosuid", "nodev", "noexec"}, "always", "control groups, version 2"},
-	{"/sys/fs/cgroup", []string{"tmpfs"}, "=/", []string{"nosuid", "nodev", "noexec"}, "always", "control groups, version 1"},
+	{"/sys/fs/cgroup", []string{"tmpfs"}, "=/", []string{"nosuid", "nodev", "noexec"}, "always", "where those of version 1 are"},
 	{"/sys/fs/cgroup/*", []string{"cgroup"}, "", []string{"ro", "nosuid", "nodev", "noexec"}, "", "control groups, version 1"},
 	{"/etc/resolv.conf", nil, "*/containers/ID/resolv.conf", nil, "always", "the resolver"},
 	{"/etc/hostname", nil, "*/containers/ID/hostname", nil, "always", "the host name"},
@@ -67,6 +67,28 @@ var standardMounts = []standardMount{
 	{"/proc/asound", nil, "", []string{"ro"}, "", "hidden"},
 	{"/sys/devices/virtual/powercap", []string{"tmpfs"}, "=/", []string{"ro"}, "", "hidden, by newer engines"},
 	{"/sys/devices/system/cpu/*", []string{"tmpfs"}, "=/", []string{"ro"}, "", "hidden, by newer engines"},
+}
+
+// StandardMount is a mount of every container, for the reader.
+type StandardMount struct {
+	Target string
+	What   string
+	// Options are those that it must have.
+	Options []string
+	// Need says when it must be there.
+	Need string
+}
+
+// StandardMounts are what a space has mounted without asking.
+func StandardMounts() []StandardMount {
+	needs := map[string]string{
+		"always": "always", "init": "with an init", "mask": "where the kernel has it", "": "may be",
+	}
+	var out []StandardMount
+	for _, s := range standardMounts {
+		out = append(out, StandardMount{s.target, s.what, s.options, needs[s.need]})
+	}
+	return out
 }
 
 // MaskedPaths are the kernel's paths that no container may see or write, where a machine

@@ -21,7 +21,7 @@ import (
 // on one, with the build tag engine.
 var (
 	withoutEngine = []string{"approve", "command", "fmt", "init", "plan", "validate"}
-	withEngine    = []string{"apply", "destroy", "drift", "engine", "fails", "locks", "others", "refusals", "saved", "status"}
+	withEngine    = []string{"apply", "destroy", "drift", "engine", "fails", "locks", "others", "refusals", "saved", "status", "verify"}
 )
 
 func TestMain(m *testing.M) {

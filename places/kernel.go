@@ -3,6 +3,7 @@ package places
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -231,16 +232,48 @@ func (v kernelView) open(path string, flags uint64) (int, error) {
 	return unix.Openat2(v.root, path, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT})
 }
 
+// maxDevFiles bounds what is listed of a space's /dev, in which its root may make files.
+const maxDevFiles = 4096
+
+// devices are the device nodes in the container's /dev, by their path in it, but for the
+// terminals that it makes there.
 func (v kernelView) devices() ([]string, error) {
-	fd, err := v.open("/dev", unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return nil, err
+	var out []string
+	todo, seen := []string{""}, 0
+	for len(todo) > 0 {
+		dir := todo[0]
+		todo = todo[1:]
+		fd, err := v.open(filepath.Join("/dev", dir), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
+		if err != nil {
+			return nil, fmt.Errorf("/dev/%s: %w", dir, err)
+		}
+		opened := os.NewFile(uintptr(fd), filepath.Join("/dev", dir))
+		names, err := opened.Readdirnames(maxDevFiles)
+		for _, name := range names {
+			var info unix.Stat_t
+			if unix.Fstatat(fd, name, &info, unix.AT_SYMLINK_NOFOLLOW) != nil {
+				continue // it is gone
+			}
+			path := filepath.Join(dir, name)
+			switch info.Mode & unix.S_IFMT {
+			case unix.S_IFCHR, unix.S_IFBLK:
+				out = append(out, path)
+			case unix.S_IFDIR:
+				if path != "pts" {
+					todo = append(todo, path)
+				}
+			}
+		}
+		_ = opened.Close()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, bare(err)
+		}
+		if seen += len(names); seen >= maxDevFiles {
+			return nil, errors.New("it has too many files")
+		}
 	}
-	dir := os.NewFile(uintptr(fd), "/dev")
-	defer dir.Close() //nolint:errcheck // only read
-	names, err := dir.Readdirnames(-1)
-	slices.Sort(names)
-	return names, err
+	slices.Sort(out)
+	return out, nil
 }
 
 // sources compares what is mounted with where it is to come from, for every target that

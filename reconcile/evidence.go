@@ -20,7 +20,7 @@ type Evidence struct {
 	// machine has.
 	Masks    []string
 	Mounts   []MountPoint
-	Devices  []string // names below /dev
+	Devices  []string // device nodes, by their path in /dev
 	UserIDs  []IDRange
 	GroupIDs []IDRange
 	Limits   LimitEvidence

@@ -284,10 +284,7 @@ func (j *judge) root() {
 }
 
 // standardDevices are what a container's /dev holds without asking.
-var standardDevices = []string{
-	"console", "core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm",
-	"stderr", "stdin", "stdout", "tty", "urandom", "zero",
-}
+var standardDevices = []string{"console", "full", "null", "random", "tty", "urandom", "zero"}
 
 func (j *judge) devices() {
 	var asked, found []string
@@ -297,10 +294,8 @@ func (j *judge) devices() {
 		}
 	}
 	for _, name := range j.e.Devices {
-		granted := slices.ContainsFunc(asked, func(a string) bool { return a == name || strings.HasPrefix(a, name+"/") }) ||
-			slices.ContainsFunc(sortedKeys(j.Container.Mounts), func(t string) bool { return t == "/dev/"+name || strings.HasPrefix(t, "/dev/"+name+"/") }) ||
-			slices.ContainsFunc(sortedKeys(j.Container.Tmpfs), func(t string) bool { return t == "/dev/"+name || strings.HasPrefix(t, "/dev/"+name+"/") })
-		if !granted && !slices.Contains(standardDevices, name) {
+		given := slices.ContainsFunc(sortedKeys(j.Container.Mounts), func(target string) bool { return below("/dev/"+name, target) })
+		if !given && !slices.Contains(asked, name) && !slices.Contains(standardDevices, name) {
 			found = append(found, "/dev/"+name)
 		}
 	}

@@ -158,7 +158,7 @@ func goodEvidence(t *testing.T, p Proof) Evidence {
 			{PID: 7, Name: "spaces", NoNewPrivs: true, Seccomp: 2},
 		},
 		Masks:    []string{"/proc/sys", "/proc/keys", "/sys/firmware"},
-		Devices:  []string{"full", "mqueue", "null", "pts", "shm"},
+		Devices:  []string{"full", "null", "zero"},
 		UserIDs:  []IDRange{{0, 1000, 1}, {1, 100000, 65536}},
 		GroupIDs: []IDRange{{0, 1000, 1}, {1, 100000, 65536}},
 		Limits:   LimitEvidence{Memory: 512 << 20, MemorySwap: 512 << 20, PIDs: 128, NanoCPUs: 5e8},
@@ -282,6 +282,9 @@ func TestWhatDiffersIsTold(t *testing.T) {
 		}},
 		{CheckMounts, "/sys/fs/cgroup/cpu lacks ro", func(_ *Proof, e *Evidence) { withoutOption(mountAt(e, "/sys/fs/cgroup/cpu"), "ro") }},
 		{CheckDevices, "/dev/kvm", func(_ *Proof, e *Evidence) { e.Devices = append(e.Devices, "kvm") }},
+		{CheckDevices, "/dev/net/other", func(p *Proof, e *Evidence) {
+			p.Container.Devices, e.Devices = []string{"/dev/net/tun:/dev/net/tun:rwm"}, []string{"net/tun", "net/other"}
+		}},
 		{CheckLimits, "memory unlimited, not 536870912 bytes", func(_ *Proof, e *Evidence) { e.Limits.Memory = 0 }},
 		{CheckLimits, "swap 1073741824 bytes", func(_ *Proof, e *Evidence) { e.Limits.MemorySwap = 1 << 30 }},
 		{CheckLimits, "pids 129, not 128", func(_ *Proof, e *Evidence) { e.Limits.PIDs = 129 }},

@@ -28,58 +28,66 @@ type wrong struct {
 	// differs are the checks that must differ, and no other; says is in one of them.
 	differs []string
 	says    string
-	kind    string // of engine; empty for both
+	kind    string // of engine; empty for both, where this machine can make it
+	// beside, if set, adds what isn't the container itself.
+	beside func(t testing.TB, p *project)
 }
 
 // wrongs are the ways. Each is one space of one project, so that a single verification
 // looks at all of them.
 func wrongs() []wrong {
 	return []wrong{
-		{"good", func(*project, *spec) {}, nil, "", ""},
-		{"cap-add", func(p *project, s *spec) { s.Host.CapAdd = []string{"NET_RAW"} }, []string{"capabilities"}, "bounding NET_RAW", ""},
-		{"cap-drop", func(p *project, s *spec) { s.Host.CapDrop = nil }, []string{"capabilities"}, "effective, permitted, bounding CHOWN+DAC_OVERRIDE", ""},
-		{"privileges", func(p *project, s *spec) { s.Host.SecurityOpt = []string{"no-new-privileges=false"} }, []string{"no-new-privileges"}, "off", ""},
-		{"seccomp", func(p *project, s *spec) { s.Host.SecurityOpt = append(s.Host.SecurityOpt, "seccomp=unconfined") }, []string{"seccomp"}, "mode 0", ""},
-		{"root", func(p *project, s *spec) { s.Host.ReadonlyRootfs = false }, []string{"root"}, "writable", ""},
-		{"privileged", func(p *project, s *spec) { s.Host.Privileged = true }, []string{"capabilities", "mounts", "seccomp"}, "/sys lacks ro", rootless},
+		{"good", func(*project, *spec) {}, nil, "", "", nil},
+		{"cap-add", func(p *project, s *spec) { s.Host.CapAdd = []string{"NET_RAW"} }, []string{"capabilities"}, "bounding NET_RAW", "", nil},
+		{"cap-drop", func(p *project, s *spec) { s.Host.CapDrop = nil }, []string{"capabilities"}, "effective, permitted, bounding CHOWN+DAC_OVERRIDE", "", nil},
+		{"privileges", func(p *project, s *spec) { s.Host.SecurityOpt = []string{"no-new-privileges=false"} }, []string{"no-new-privileges"}, "off", "", nil},
+		{"seccomp", func(p *project, s *spec) { s.Host.SecurityOpt = append(s.Host.SecurityOpt, "seccomp=unconfined") }, []string{"seccomp"}, "mode 0", "", nil},
+		{"root", func(p *project, s *spec) { s.Host.ReadonlyRootfs = false }, []string{"root"}, "writable", "", nil},
+		{"privileged", func(p *project, s *spec) { s.Host.Privileged = true }, []string{"capabilities", "mounts", "seccomp"}, "/sys lacks ro", rootless, nil},
 		{"bind-added", func(p *project, s *spec) {
 			s.Host.Mounts = append(s.Host.Mounts, mount.Mount{Type: mount.TypeBind, Source: p.other(), Target: "/extra"})
-		}, []string{"mounts"}, "/extra is nobody's", ""},
+		}, []string{"mounts"}, "/extra is nobody's", "", nil},
 		{"bind-in-grant", func(p *project, s *spec) {
 			s.Host.Mounts = append(s.Host.Mounts, mount.Mount{Type: mount.TypeBind, Source: p.other(), Target: "/work/sub"})
-		}, []string{"mounts"}, "/work/sub isn't what is at", ""},
-		{"bind-gone", func(p *project, s *spec) { s.unmount("/work") }, []string{"mounts"}, "/work isn't mounted", ""},
-		{"bind-swapped", func(p *project, s *spec) { s.mount("/work").Source = p.other() }, []string{"mounts"}, "/work isn't what is at", ""},
-		{"bind-writable", func(p *project, s *spec) { s.mount("/work").ReadOnly = false }, []string{"mounts"}, "/work is writable", ""},
+		}, []string{"mounts"}, "/work/sub isn't what is at", "", nil},
+		{"bind-gone", func(p *project, s *spec) { s.unmount("/work") }, []string{"mounts"}, "/work isn't mounted", "", nil},
+		{"bind-swapped", func(p *project, s *spec) { s.mount("/work").Source = p.other() }, []string{"mounts"}, "/work isn't what is at", "", nil},
+		{"bind-writable", func(p *project, s *spec) { s.mount("/work").ReadOnly = false }, []string{"mounts"}, "/work is writable", "", nil},
 		{"hosts", func(p *project, s *spec) {
 			s.Host.Mounts = append(s.Host.Mounts, mount.Mount{Type: mount.TypeBind, Source: filepath.Join(p.other(), "file"), Target: "/etc/hosts"})
-		}, []string{"mounts"}, "/etc/hosts shows", ""},
-		{"volume-swapped", func(p *project, s *spec) { s.mount("/cache").Source = p.names().of("other") }, []string{"mounts"}, "/cache isn't what is at", ""},
-		{"volume-read-only", func(p *project, s *spec) { s.mount("/cache").ReadOnly = true }, []string{"mounts"}, "/cache is read-only", ""},
-		{"tmpfs-exec", func(p *project, s *spec) { s.Host.Tmpfs["/tmp"] = "exec" }, []string{"mounts"}, "/tmp lacks noexec", ""},
-		{"tmpfs-size", func(p *project, s *spec) { s.Host.Tmpfs["/root"] = "noexec,nosuid,size=8m" }, []string{"mounts"}, "/root lacks size=4096k", ""},
-		{"tmpfs-gone", func(p *project, s *spec) { delete(s.Host.Tmpfs, "/root") }, []string{"mounts"}, "/root isn't mounted", ""},
-		{"unmasked", func(p *project, s *spec) { s.Host.MaskedPaths = []string{} }, []string{"mounts"}, "/proc/keys isn't mounted (hidden)", ""},
-		{"proc-writable", func(p *project, s *spec) { s.Host.ReadonlyPaths = []string{} }, []string{"mounts"}, "/proc/sys isn't mounted", ""},
-		{"no-init", func(p *project, s *spec) { no := false; s.Host.Init = &no }, []string{"mounts"}, "/sbin/docker-init isn't mounted", ""},
+		}, []string{"mounts"}, "/etc/hosts shows", "", nil},
+		{"volume-swapped", func(p *project, s *spec) { s.mount("/cache").Source = p.names().of("other") }, []string{"mounts"}, "/cache isn't what is at", "", nil},
+		{"volume-read-only", func(p *project, s *spec) { s.mount("/cache").ReadOnly = true }, []string{"mounts"}, "/cache is read-only", "", nil},
+		{"tmpfs-exec", func(p *project, s *spec) { s.Host.Tmpfs["/tmp"] = "exec" }, []string{"mounts"}, "/tmp lacks noexec", "", nil},
+		{"tmpfs-size", func(p *project, s *spec) { s.Host.Tmpfs["/root"] = "noexec,nosuid,size=8m" }, []string{"mounts"}, "/root lacks size=4096k", "", nil},
+		{"tmpfs-gone", func(p *project, s *spec) { delete(s.Host.Tmpfs, "/root") }, []string{"mounts"}, "/root isn't mounted", "", nil},
+		{"unmasked", func(p *project, s *spec) { s.Host.MaskedPaths = []string{} }, []string{"mounts"}, "/proc/keys isn't mounted (hidden)", "", nil},
+		{"proc-writable", func(p *project, s *spec) { s.Host.ReadonlyPaths = []string{} }, []string{"mounts"}, "/proc/sys isn't mounted", "", nil},
+		{"no-init", func(p *project, s *spec) { no := false; s.Host.Init = &no }, []string{"mounts"}, "/sbin/docker-init isn't mounted", "", nil},
 		{"device", func(p *project, s *spec) {
 			s.Host.Devices = []container.DeviceMapping{{PathOnHost: "/dev/zero", PathInContainer: "/dev/extra", CgroupPermissions: "r"}}
-		}, []string{"devices"}, "/dev/extra", rootful},
-		{"pid-host", func(p *project, s *spec) { s.Host.PidMode = "host" }, []string{"namespaces"}, "pid is the engine's", rootful},
-		{"uts-host", func(p *project, s *spec) { s.Host.UTSMode = "host" }, []string{"namespaces"}, "uts is the engine's", ""},
-		{"ipc-host", func(p *project, s *spec) { s.Host.IpcMode = "host" }, []string{"mounts", "namespaces"}, "ipc is the engine's", rootful},
-		{"network-added", func(p *project, s *spec) { s.Endpoints[p.names().of("wide")] = &network.EndpointSettings{} }, []string{"networks", "routes"}, "is in none of its networks", ""},
+		}, []string{"devices"}, "/dev/extra", rootful, nil},
+		{"pid-host", func(p *project, s *spec) { s.Host.PidMode = "host" }, []string{"mounts", "namespaces"}, "pid is the engine's", rootful, nil},
+		{"uts-host", func(p *project, s *spec) { s.Host.UTSMode = "host" }, []string{"namespaces"}, "uts is the engine's", "", nil},
+		{"ipc-host", func(p *project, s *spec) { s.Host.IpcMode = "host" }, []string{"mounts", "namespaces"}, "ipc is the engine's", rootful, nil},
+		{"network-added", func(p *project, s *spec) { s.Endpoints[p.names().of("wide")] = &network.EndpointSettings{} }, []string{"networks", "routes"}, "is in none of its networks", "", nil},
 		{"network-gone", func(p *project, s *spec) {
 			s.Host.NetworkMode, s.Endpoints = "none", nil
-		}, []string{"names", "networks"}, "it has no address on", ""},
-		{"alias-gone", func(p *project, s *spec) { s.Endpoints[p.names().of("inside")].Aliases = nil }, []string{"names"}, "cell-alias-gone doesn't resolve", ""},
-		{"memory", func(p *project, s *spec) { s.Host.Memory, s.Host.MemorySwap = 1<<30, 1<<30 }, []string{"limits"}, "memory 1073741824 bytes, not 536870912", rootful},
-		{"swap", func(p *project, s *spec) { s.Host.MemorySwap = -1 }, []string{"limits"}, "swap unlimited, not 536870912", rootful},
-		{"pids", func(p *project, s *spec) { s.Host.PidsLimit = nil }, []string{"limits"}, "pids unlimited, not 128", rootful},
-		{"cpus", func(p *project, s *spec) { s.Host.NanoCPUs = 1e9 }, []string{"limits"}, "cpus 1, not 0.5", rootful},
-		{"shared", func(*project, *spec) {}, []string{"namespaces"}, "others are in its net: 1", ""},
-		{"shared-pid", func(*project, *spec) {}, []string{"capabilities", "namespaces", "no-new-privileges"}, "is in another ipc, mnt, net, uts", ""},
-		{"exec", func(*project, *spec) {}, []string{"capabilities"}, "(payload): effective", rootless},
+		}, []string{"names", "networks"}, "it has no address on", "", nil},
+		{"alias-gone", func(p *project, s *spec) { s.Endpoints[p.names().of("inside")].Aliases = nil }, []string{"names"}, "cell-alias-gone doesn't resolve", "", nil},
+		{"memory", func(p *project, s *spec) { s.Host.Memory, s.Host.MemorySwap = 1<<30, 1<<30 }, []string{"limits"}, "memory 1073741824 bytes, not 536870912", rootful, nil},
+		{"swap", func(p *project, s *spec) { s.Host.MemorySwap = -1 }, []string{"limits"}, "swap unlimited, not 536870912", rootful, nil},
+		{"pids", func(p *project, s *spec) { s.Host.PidsLimit = nil }, []string{"limits"}, "pids unlimited, not 128", rootful, nil},
+		{"cpus", func(p *project, s *spec) { s.Host.NanoCPUs = 1e9 }, []string{"limits"}, "cpus 1, not 0.5", rootful, nil},
+		{"shared", func(*project, *spec) {}, []string{"namespaces"}, "others are in its net: 1", "", func(t testing.TB, p *project) {
+			p.lodge(t, "lodger", container.HostConfig{NetworkMode: container.NetworkMode("container:" + p.names().of("cell-shared"))})
+		}},
+		{"shared-pid", func(*project, *spec) {}, []string{"capabilities", "namespaces", "no-new-privileges"}, "is in another ipc, mnt, net, uts", "", func(t testing.TB, p *project) {
+			p.lodge(t, "watcher", container.HostConfig{PidMode: container.PidMode("container:" + p.names().of("cell-shared-pid")), NetworkMode: "none"})
+		}},
+		{"exec", func(*project, *spec) {}, []string{"capabilities"}, "(payload): effective", rootless, func(t testing.TB, p *project) {
+			p.leave(t, p.names().of("cell-exec"), container.ExecOptions{Cmd: []string{"/payload", "wait"}, Privileged: true})
+		}},
 	}
 }
 
@@ -207,13 +215,11 @@ func testVerify(t *testing.T, l *lab) {
 	for _, w := range rows {
 		l.makeWrong(t, p.names().of("cell-"+w.key), func(s *spec) { w.change(p, s) })
 	}
-	lodge := func(name string, host container.HostConfig) {
-		image := l.inspect(t, p.names().of("cell-good")).Image
-		l.run(t, p.names().of(name), container.Config{Image: image, Entrypoint: []string{"/payload", "wait"}}, host)
+	for _, w := range rows {
+		if w.beside != nil {
+			w.beside(t, p)
+		}
 	}
-	lodge("lodger", container.HostConfig{NetworkMode: container.NetworkMode("container:" + p.names().of("cell-shared"))})
-	lodge("watcher", container.HostConfig{PidMode: container.PidMode("container:" + p.names().of("cell-shared-pid")), NetworkMode: "none"})
-	l.leave(t, p.names().of("cell-exec"), container.ExecOptions{Cmd: []string{"/payload", "wait"}, Privileged: true})
 
 	found := p.verify(t, 2)
 	for _, w := range rows {
@@ -227,6 +233,13 @@ func testVerify(t *testing.T, l *lab) {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// lodge runs a container that isn't the project's.
+func (p *project) lodge(t testing.TB, name string, host container.HostConfig) {
+	t.Helper()
+	image := p.lab.inspect(t, p.names().of("cell-good")).Image
+	p.lab.run(t, p.names().of(name), container.Config{Image: image, Entrypoint: []string{"/payload", "wait"}}, host)
+}
 
 // makeWrong replaces a container by another one of its name.
 func (l *lab) makeWrong(t testing.TB, name string, change func(*spec)) {

@@ -30,7 +30,7 @@ const (
 	// Timeout bounds all that a probe does.
 	Timeout = 30 * time.Second
 	// tryTimeout bounds one try. What is dropped never answers.
-	tryTimeout = 3 * time.Second
+	tryTimeout = 2 * time.Second
 	// maxRequest bounds what is read.
 	maxRequest = 1 << 20
 	resolvConf = "/etc/resolv.conf"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -85,10 +86,17 @@ func TestProbeRefusesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// A probe whose verification was killed ends at once, whatever it is at.
+// A probe whose verification was killed ends, and answers nobody. It is kept at it by a
+// listener that says nothing.
 func TestProbeEndsWithWhoAsked(t *testing.T) {
 	var out bytes.Buffer
-	if err := Serve(t.Context(), strings.NewReader("{}\n"), &out); err == nil || out.Len() > 0 {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	request := fmt.Sprintf(`{"Connect": ["127.0.0.1"], "Nonce": "x", "Port": %d}`, silent.Addr().(*net.TCPAddr).Port)
+	if err := Serve(t.Context(), strings.NewReader(request+"\n"), &out); err == nil || out.Len() > 0 {
 		t.Errorf("it answered %q to nobody: %v", out.String(), err)
 	}
 	if err := Serve(t.Context(), strings.NewReader(""), &out); err == nil {

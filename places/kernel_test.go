@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"spaces/reconcile"
@@ -135,4 +136,14 @@ func FuzzSocketAddress(f *testing.F) {
 			t.Errorf("%q: %v", line, a)
 		}
 	})
+}
+
+// What may not be looked at is an error, which Evidence tells of the space.
+func TestProcessesOfOthersAreNotPassedOver(t *testing.T) {
+	o := &Observer{proc: t.TempDir()}
+	var e reconcile.Evidence
+	err := o.lookAtKernel(reconcile.Proof{ID: "0123"}, 7, &e)
+	if err == nil || !strings.Contains(err.Error(), "can't be looked at by uid") || len(e.Processes) > 0 {
+		t.Errorf("%v, %+v", err, e)
+	}
 }

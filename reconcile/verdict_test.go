@@ -451,8 +451,7 @@ func TestWhatAnEngineDoesNotHold(t *testing.T) {
 	}
 }
 
-// The engine's own users aren't the caller's to choose, and nothing that the files
-// don't have is judged by them.
+// A probe has what every space starts from, and nothing of the space's own.
 func TestProbeIsHardened(t *testing.T) {
 	p := proofOf(t, provenWorld(t, provenFiles), "space.front")
 	c := p.Probe("sha256:1")

@@ -92,6 +92,8 @@ func generate(t *testing.T, what string) string {
 		return hardeningTable(t)
 	case "limits":
 		return limitsTable(t)
+	case "mounts":
+		return mountsTable()
 	case "labels":
 		return labelsTable(t)
 	case "plan":
@@ -358,6 +360,14 @@ func hardeningTable(t *testing.T) string {
 		}
 	}
 	return table([]string{"field", "value", "meaning", "`loosen`"}, rows)
+}
+
+func mountsTable() string {
+	var rows [][]string
+	for _, m := range reconcile.StandardMounts() {
+		rows = append(rows, []string{"`" + m.Target + "`", m.What, strings.Join(m.Options, ","), m.Need})
+	}
+	return table([]string{"target", "what it is", "must be", "is there"}, rows)
 }
 
 func labelsTable(t *testing.T) string {

@@ -280,6 +280,7 @@ func features(endpoint string, v types.Version, info system.Info) reconcile.Engi
 		Name:                "Docker " + info.ServerVersion,
 		Endpoint:            endpoint,
 		Rootless:            rootless,
+		Remaps:              slices.Contains(info.SecurityOptions, "name=userns"),
 		CPUs:                info.NCPU,
 		Unenforced:          unenforced(info),
 		InternalReachesHost: release.before(28, 0, 0) && (!rootless || sharesHostNetwork(v)),

@@ -280,18 +280,24 @@ func (a *Applier) loadBinary(ctx context.Context, s reconcile.BuildImage) error 
 	}
 	// Unlike a build's, the content is known to be right: the engine checks that the
 	// layer it gets is the one that was announced.
+	if err := a.load(ctx, s.Image.Address.String(), b, s.Image.Reference, s.Input); err != nil {
+		return err
+	}
+	return a.checkImage(ctx, s, s.Image.Reference)
+}
+
+// load gives an image to the engine, which names it.
+func (a *Applier) load(ctx context.Context, subject string, b *binaryImage, reference, input string) error {
 	archive, engineEnd := io.Pipe()
-	go func() { engineEnd.CloseWithError(b.write(engineEnd, s.Image.Reference, s.Input)) }()
+	go func() { engineEnd.CloseWithError(b.write(engineEnd, reference, input)) }()
 	defer archive.Close()
 	answer, err := a.docker.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(true))
 	if err != nil {
 		return err
 	}
 	defer answer.Body.Close()
-	if _, err := a.follow(s.Image.Address.String(), answer.Body); err != nil {
-		return err
-	}
-	return a.checkImage(ctx, s, s.Image.Reference)
+	_, err = a.follow(subject, answer.Body)
+	return err
 }
 
 // programName is how this program is called in an image, whatever its file is called.

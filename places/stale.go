@@ -76,22 +76,32 @@ func sameFile(root int, target, source string) (bool, error) {
 }
 
 // rootOf opens the root directory of a container's first process, as its pid is known
-// to the engine. That may live in a PID namespace of its own, where our number is
-// another; so a process counts only if its mounts are this container's.
+// to the engine.
 func (s *Observer) rootOf(pid int, id string) (int, error) {
+	here, err := s.processOf(pid, id)
+	if err != nil {
+		return -1, err
+	}
+	return unix.Open(filepath.Join(s.proc, strconv.Itoa(here), "root"), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+}
+
+// processOf is the number here of a container's first process, as its pid is known to
+// the engine. That may live in a PID namespace of its own, where our number is another;
+// so a process counts only if its mounts are this container's.
+func (s *Observer) processOf(pid int, id string) (int, error) {
+	if s.mountsFilesOf(pid, id) {
+		return pid, nil
+	}
 	for _, candidate := range s.candidates(pid) {
 		if s.mountsFilesOf(candidate, id) {
-			return unix.Open(filepath.Join(s.proc, strconv.Itoa(candidate), "root"), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+			return candidate, nil
 		}
 	}
-	return -1, fmt.Errorf("no process %d of container %s", pid, id)
+	return 0, fmt.Errorf("no process %d of container %s", pid, id)
 }
 
 // candidates are the processes that go by a pid in their own or an outer namespace.
 func (s *Observer) candidates(pid int) []int {
-	if s.goesBy(pid, pid) {
-		return []int{pid}
-	}
 	entries, err := os.ReadDir(s.proc)
 	if err != nil {
 		return nil

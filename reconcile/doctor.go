@@ -9,22 +9,22 @@ import (
 	"spaces/schema"
 )
 
-// Verdict is how a thing that was looked at is.
-type Verdict string
+// Rating is how a thing that was looked at is.
+type Rating string
 
-// The verdicts, the worst last.
+// The ratings, the worst last.
 const (
-	VerdictFine    Verdict = "ok"
-	VerdictUnknown Verdict = "unknown" // nobody could look
-	VerdictWarning Verdict = "warning" // it will be in the way sooner or later
-	VerdictRefused Verdict = "refused" // a plan or its apply would be refused
+	RatingFine    Rating = "ok"
+	RatingUnknown Rating = "unknown" // nobody could look
+	RatingWarning Rating = "warning" // it will be in the way sooner or later
+	RatingRefused Rating = "refused" // a plan or its apply would be refused
 )
 
 // Finding is one thing that was looked at.
 type Finding struct {
-	Check   string
-	Verdict Verdict
-	Text    string
+	Check  string
+	Rating Rating
+	Text   string
 	// Fix is what to do; empty where there is nothing to.
 	Fix string
 	// Code is a refusal's.
@@ -78,19 +78,19 @@ func ExamineEngine(e Engine) []Refusal {
 
 // FindingOf makes a finding of a refusal.
 func FindingOf(check string, r Refusal) Finding {
-	return Finding{Check: check, Verdict: VerdictRefused, Text: r.Text, Fix: r.Fix, Code: r.Code, Origin: r.Origin}
+	return Finding{Check: check, Rating: RatingRefused, Text: r.Text, Fix: r.Fix, Code: r.Code, Origin: r.Origin}
 }
 
 func fine(format string, args ...any) Finding {
-	return Finding{Verdict: VerdictFine, Text: fmt.Sprintf(format, args...)}
+	return Finding{Rating: RatingFine, Text: fmt.Sprintf(format, args...)}
 }
 
 func warning(fix, format string, args ...any) Finding {
-	return Finding{Verdict: VerdictWarning, Text: fmt.Sprintf(format, args...), Fix: fix}
+	return Finding{Rating: RatingWarning, Text: fmt.Sprintf(format, args...), Fix: fix}
 }
 
 func unknown(format string, args ...any) Finding {
-	return Finding{Verdict: VerdictUnknown, Text: fmt.Sprintf(format, args...)}
+	return Finding{Rating: RatingUnknown, Text: fmt.Sprintf(format, args...)}
 }
 
 func judgeEndpoint(m MachineFacts) Finding {

@@ -18,7 +18,7 @@ func healthy() MachineFacts {
 
 func TestExamine(t *testing.T) {
 	for _, f := range Examine(healthy()) {
-		if f.Verdict != VerdictFine || f.Text == "" || f.Fix != "" || f.Check == "" {
+		if f.Rating != RatingFine || f.Text == "" || f.Fix != "" || f.Check == "" {
 			t.Errorf("on a machine with nothing in the way: %+v", f)
 		}
 	}
@@ -26,7 +26,7 @@ func TestExamine(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*MachineFacts)
-		want   string // of each check that isn't fine: "check verdict"
+		want   string // of each check that isn't fine: "check rating"
 	}{
 		{"endpoint", func(m *MachineFacts) {
 			m.EndpointRefusal, m.Engine = &Refusal{Code: CodeNotRootless, Text: "none listens"}, EngineFacts{}
@@ -61,10 +61,10 @@ func TestExamine(t *testing.T) {
 		tt.change(&m)
 		var got []string
 		for _, f := range Examine(m) {
-			if f.Verdict != VerdictFine {
-				got = append(got, f.Check+" "+string(f.Verdict))
+			if f.Rating != RatingFine {
+				got = append(got, f.Check+" "+string(f.Rating))
 			}
-			if f.Verdict == VerdictRefused && f.Code == "" {
+			if f.Rating == RatingRefused && f.Code == "" {
 				t.Errorf("%s: a refusal without a code: %+v", tt.name, f)
 			}
 		}
@@ -80,7 +80,7 @@ func TestExamineOfRoot(t *testing.T) {
 	m.UID, m.RuntimeDirOwner, m.Engine.Rootless = 0, 0, false
 	m.CgroupVersion, m.SubUIDs, m.SubGIDs, m.Keys, m.UnprivilegedPort, m.Lingers = 1, 0, 0, 200, -1, false
 	for _, f := range Examine(m) {
-		if f.Verdict != VerdictFine && f.Check != "endpoint" {
+		if f.Rating != RatingFine && f.Check != "endpoint" {
 			t.Errorf("%+v", f)
 		}
 	}

@@ -115,7 +115,18 @@ func (w *world) onHost(s Space) Container {
 		}
 		c.Mounts[target] = m
 	}
-	for _, limit := range w.actual.Engine.Unenforced {
+	c = c.enforced(w.actual.Engine)
+	if len(c.DNS) == 0 && w.actual.Engine.InternalDNSLeaks && w.internalOnly(c) {
+		// On these releases a name that the engine's own resolver doesn't know goes out
+		// through the host (CVE-2024-29018); a resolver that isn't there answers nothing.
+		c.DNS = []string{"127.0.0.1"}
+	}
+	return c
+}
+
+// enforced leaves out the limits that an engine would drop without a word.
+func (c Container) enforced(e Engine) Container {
+	for _, limit := range e.Unenforced {
 		switch limit {
 		case "memory":
 			c.Memory, c.MemorySwap = 0, 0
@@ -126,11 +137,6 @@ func (w *world) onHost(s Space) Container {
 		case "cpus":
 			c.NanoCPUs = 0
 		}
-	}
-	if len(c.DNS) == 0 && w.actual.Engine.InternalDNSLeaks && w.internalOnly(c) {
-		// On these releases a name that the engine's own resolver doesn't know goes out
-		// through the host (CVE-2024-29018); a resolver that isn't there answers nothing.
-		c.DNS = []string{"127.0.0.1"}
 	}
 	return c
 }

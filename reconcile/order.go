@@ -116,7 +116,7 @@ func rank(i Item) int {
 	case RenameSpace:
 		return 0
 	case RemoveSpace:
-		if strings.HasSuffix(s.Name, SuffixOld) || strings.HasSuffix(s.Name, SuffixNew) {
+		if strings.HasSuffix(s.Name, SuffixOld) || strings.HasSuffix(s.Name, SuffixNew) || strings.HasSuffix(s.Name, SuffixProbe) {
 			return 0
 		}
 		return 5

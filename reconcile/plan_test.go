@@ -263,6 +263,10 @@ func happenToContainer(m *model, verb, name, value string, arg func(int) string)
 		twin := *c
 		twin.Name, twin.ID, twin.Networks = value, "idtwin", nil
 		m.actual.Containers = append(m.actual.Containers, twin)
+	case "probe":
+		probe := ObservedContainer{State: State(value), ID: "idprobe"}
+		probe.Container = Proof{Container: c.Container, ID: c.ID, Labels: probeLabels(c.Labels)}.Probe("spaces-probe:1")
+		m.actual.Containers = append(m.actual.Containers, probe)
 	case "rename":
 		c.Name, c.State = value, StateExited
 	default:

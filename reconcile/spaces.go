@@ -36,10 +36,16 @@ func (w *world) recovery() {
 			w.discard(w.containers[name], "it was to replace "+base+" when an apply was cut short")
 		}
 	}
+	for _, name := range sortedKeys(w.containers) {
+		base, isProbe := strings.CutSuffix(name, SuffixProbe)
+		if c := w.containers[name]; isProbe && c.Kind() == KindProbe {
+			w.discard(c, "it looks around in the networks of "+base+", and goes with the verification that runs it")
+		}
+	}
 }
 
 func (w *world) discard(c *ObservedContainer, reason string) {
-	base := strings.TrimSuffix(strings.TrimSuffix(c.Name, SuffixOld), SuffixNew)
+	base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(c.Name, SuffixOld), SuffixNew), SuffixProbe)
 	id := w.add(Item{
 		ID: "discard " + c.Name, Subject: w.subject(*c),
 		Step:    RemoveSpace{Name: c.Name, StopTimeout: c.StopTimeout},

@@ -233,7 +233,9 @@ type Engine struct {
 	Name     string // "Docker 20.10.24"
 	Endpoint string
 	Rootless bool
-	CPUs     int
+	// Remaps: an engine that runs as root gives containers users of their own range.
+	Remaps bool
+	CPUs   int
 	// Unenforced are the limits it silently drops: "memory", "swap", "pids", "cpus".
 	Unenforced []string
 	// InternalReachesHost: an internal network's gateway address leads to the host.

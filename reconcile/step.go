@@ -120,9 +120,11 @@ func Steps() []Step {
 	}
 }
 
-// Suffixes of the names a container has only while it is being replaced. A space's
-// name has no dot, so they collide with nothing of ours.
+// Suffixes of the names of containers that are there for a while: a space's while it is
+// being replaced, and verify's. A space's name has no dot, so they collide with nothing of ours.
 const (
 	SuffixNew = ".new" // the new container, until the old one is aside
 	SuffixOld = ".old" // the old container, until the new one runs
+	// SuffixProbe is of the container that verify looks around in a space's networks from.
+	SuffixProbe = ".probe"
 )

@@ -317,8 +317,10 @@ lay_out() {
 	printf '{}\n' >"$dir/daemon.json"
 	install -d -m 0755 "$dir/bin"
 	if [ "$kind" = rootful ]; then
-		chmod 0700 "$dir"
-		install -d -m 0700 "$dir/run" "$dir/data"
+		# With --userns-remap, its containers' users go through here; the socket stays hidden.
+		chmod 0711 "$dir"
+		install -d -m 0711 "$dir/data"
+		install -d -m 0700 "$dir/run"
 		printf '/spaces-engine%s\n' "${dir//[!A-Za-z0-9]/-}" >"$dir/cgroup"
 		return
 	fi

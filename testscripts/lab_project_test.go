@@ -24,6 +24,8 @@ type project struct {
 	home string
 	data string // the data root
 	vars []string
+	// itself is what the command line takes its own program to be; empty for this test.
+	itself string
 }
 
 // newProject lays out a project; everything on the engine whose name begins with its
@@ -118,12 +120,19 @@ func (p *project) spaces(args ...string) said {
 	env.Stdout.Writer, env.Stderr.Writer = &out, &err
 	env.Question = nil
 	env.Host = func() (places.Host, error) {
-		executable, err := os.Executable()
-		if err != nil {
-			return places.Host{}, err
+		executable := p.itself
+		if executable == "" {
+			var err error
+			if executable, err = os.Executable(); err != nil {
+				return places.Host{}, err
+			}
 		}
 		getenv := func(name string) string { return map[string]string{"HOME": p.home}[name] }
-		return places.HostFrom(getenv, os.Getuid(), "", executable)
+		host, err := places.HostFrom(getenv, os.Getuid(), "", executable)
+		if p.itself != "" {
+			host.ExecutableFile = p.itself
+		}
+		return host, err
 	}
 	status := cli.Main(env)
 	if describes(args) {

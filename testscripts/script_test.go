@@ -22,7 +22,7 @@ import (
 // on one, with the build tag engine.
 var (
 	withoutEngine = []string{"approve", "assert", "ci", "command", "fmt", "graph", "init", "plan", "validate"}
-	withEngine    = []string{"apply", "destroy", "doctor", "drift", "engine", "fails", "locks", "logs", "moved", "others", "part", "protect", "refusals", "saved", "status", "watch"}
+	withEngine    = []string{"apply", "destroy", "doctor", "drift", "engine", "fails", "locks", "logs", "moved", "others", "part", "protect", "refusals", "saved", "status", "verify", "watch"}
 )
 
 func TestMain(m *testing.M) {

@@ -66,8 +66,8 @@ the engine is the one that the files name.
 Exit status, of every command:
   0  done, or nothing to do
   1  failed or busy; trying again may help
-  2  differs (plan --detailed-exitcode, drift, fmt --check), or, of validate alone,
-     the configuration is invalid
+  2  differs (plan --detailed-exitcode, drift, verify, fmt --check), or, of validate
+     alone, the configuration is invalid
   3  refused: a person must act first; each refusal has a code that never changes`,
 		Example: `  spaces init demo           start a folder
   spaces -C demo plan        show what would be done
@@ -91,8 +91,8 @@ Exit status, of every command:
 	root.AddCommand(
 		a.initVerb(), a.validateVerb(), a.fmtVerb(),
 		a.planVerb(), a.applyVerb(), a.watchVerb(), a.driftVerb(), a.destroyVerb(),
-		a.showVerb(), a.statusVerb(), a.graphVerb(), a.logsVerb(), a.doctorVerb(),
-		a.pauseVerb(), a.versionVerb(), a.completionVerb(),
+		a.showVerb(), a.statusVerb(), a.verifyVerb(), a.graphVerb(), a.logsVerb(), a.doctorVerb(),
+		a.pauseVerb(), a.probeVerb(), a.versionVerb(), a.completionVerb(),
 	)
 	help := helpVerb(root)
 	root.SetHelpCommand(help)

@@ -29,7 +29,7 @@ usually is. An engine that is missing or broken is a finding like any other. It
 changes nothing.
 
 With --json the report is {format_version, project, findings, counts}; a finding is
-{check, verdict, code, text, fix, origin}, and a verdict ok, unknown, warning or
+{check, rating, code, text, fix, origin}, and a rating ok, unknown, warning or
 refused.
 
 Exit status: 0 nothing refuses, though there may be warnings; 1 it couldn't look, as
@@ -52,12 +52,12 @@ type doctorReport struct {
 }
 
 type doctorFinding struct {
-	Check   string            `json:"check"`
-	Verdict reconcile.Verdict `json:"verdict"`
-	Code    string            `json:"code,omitempty"`
-	Text    string            `json:"text"`
-	Fix     string            `json:"fix,omitempty"`
-	Origin  *schema.Origin    `json:"origin,omitempty"`
+	Check  string           `json:"check"`
+	Rating reconcile.Rating `json:"rating"`
+	Code   string           `json:"code,omitempty"`
+	Text   string           `json:"text"`
+	Fix    string           `json:"fix,omitempty"`
+	Origin *schema.Origin   `json:"origin,omitempty"`
 }
 
 type doctorCounts struct {
@@ -104,7 +104,7 @@ func (d *doctor) files() error {
 		return fmt.Errorf("cannot look for files in %s: %w", d.dir, err)
 	}
 	if len(files) == 0 {
-		d.find(check, reconcile.VerdictUnknown, fmt.Sprintf("there are no files in %s; the machine alone is looked at", d.dir))
+		d.find(check, reconcile.RatingUnknown, fmt.Sprintf("there are no files in %s; the machine alone is looked at", d.dir))
 		return nil
 	}
 	p, err := d.app.project()
@@ -112,7 +112,7 @@ func (d *doctor) files() error {
 	switch {
 	case err == nil:
 		d.project = p
-		d.find(check, reconcile.VerdictFine, fmt.Sprintf("project %s, %s", p.desired.Project, count(len(files), "file", "files")))
+		d.find(check, reconcile.RatingFine, fmt.Sprintf("project %s, %s", p.desired.Project, count(len(files), "file", "files")))
 		return nil
 	case !errors.As(err, &wrong):
 		return err
@@ -121,7 +121,7 @@ func (d *doctor) files() error {
 		if m.Severity != severityError {
 			continue
 		}
-		f := reconcile.Finding{Check: check, Verdict: reconcile.VerdictRefused, Code: m.Code, Text: m.Summary, Fix: m.Detail}
+		f := reconcile.Finding{Check: check, Rating: reconcile.RatingRefused, Code: m.Code, Text: m.Summary, Fix: m.Detail}
 		if m.Origin != nil {
 			f.Origin = *m.Origin
 		}
@@ -208,19 +208,19 @@ func (d *doctor) usualEndpoint() string {
 	return all[0]
 }
 
-func (d *doctor) find(check string, v reconcile.Verdict, text string) {
-	d.findings = append(d.findings, reconcile.Finding{Check: check, Verdict: v, Text: text})
+func (d *doctor) find(check string, v reconcile.Rating, text string) {
+	d.findings = append(d.findings, reconcile.Finding{Check: check, Rating: v, Text: text})
 }
 
 // refusals are findings, or one that says there are none.
 func (d *doctor) refusals(check string, all []reconcile.Refusal, none string) {
 	if len(all) == 0 {
-		d.find(check, reconcile.VerdictFine, none)
+		d.find(check, reconcile.RatingFine, none)
 	}
 	for _, r := range all {
 		f := reconcile.FindingOf(check, r)
 		if r.Stays {
-			f.Verdict = reconcile.VerdictWarning
+			f.Rating = reconcile.RatingWarning
 		}
 		d.findings = append(d.findings, f)
 	}
@@ -232,13 +232,13 @@ func (d *doctor) report() doctorReport {
 		r.Project = d.project.desired.Project
 	}
 	for _, f := range d.findings {
-		r.Findings = append(r.Findings, doctorFinding{f.Check, f.Verdict, f.Code, f.Text, f.Fix, originIn(f.Origin)})
-		switch f.Verdict {
-		case reconcile.VerdictFine:
+		r.Findings = append(r.Findings, doctorFinding{f.Check, f.Rating, f.Code, f.Text, f.Fix, originIn(f.Origin)})
+		switch f.Rating {
+		case reconcile.RatingFine:
 			r.Counts.Fine++
-		case reconcile.VerdictWarning:
+		case reconcile.RatingWarning:
 			r.Counts.Warning++
-		case reconcile.VerdictRefused:
+		case reconcile.RatingRefused:
 			r.Counts.Refused++
 		default:
 			r.Counts.Unknown++
@@ -254,9 +254,9 @@ func (d *doctor) print() {
 		return
 	}
 	colours := d.outColours()
-	paints := map[reconcile.Verdict]func(...any) string{
-		reconcile.VerdictFine: colours.gained, reconcile.VerdictWarning: colours.changed,
-		reconcile.VerdictRefused: colours.refused, reconcile.VerdictUnknown: colours.faint,
+	paints := map[reconcile.Rating]func(...any) string{
+		reconcile.RatingFine: colours.gained, reconcile.RatingWarning: colours.changed,
+		reconcile.RatingRefused: colours.refused, reconcile.RatingUnknown: colours.faint,
 	}
 	for _, f := range r.Findings {
 		text := f.Text
@@ -266,7 +266,7 @@ func (d *doctor) print() {
 		if f.Origin != nil {
 			text += "  " + f.Origin.String()
 		}
-		fmt.Fprintf(d.out, "%s  %s\n", paints[f.Verdict](fmt.Sprintf("%-7s", f.Verdict)), printable(fmt.Sprintf("%-18s  %s", f.Check, text)))
+		fmt.Fprintf(d.out, "%s  %s\n", paints[f.Rating](fmt.Sprintf("%-7s", f.Rating)), printable(fmt.Sprintf("%-18s  %s", f.Check, text)))
 		if f.Fix != "" {
 			fmt.Fprintln(d.out, printable(besides(fixLines(f.Fix))))
 		}

@@ -32,11 +32,11 @@ func (r doctorReport) about(check string) doctorFinding {
 func TestDoctor(t *testing.T) {
 	w := newWorld(t, "main.hcl", small)
 	r := w.doctor(statusDone)
-	for check, verdict := range map[string]reconcile.Verdict{
-		"configuration": reconcile.VerdictFine, "endpoint": reconcile.VerdictFine, "plan": reconcile.VerdictFine,
-		"data root": reconcile.VerdictFine, "storage driver": reconcile.VerdictFine,
+	for check, rating := range map[string]reconcile.Rating{
+		"configuration": reconcile.RatingFine, "endpoint": reconcile.RatingFine, "plan": reconcile.RatingFine,
+		"data root": reconcile.RatingFine, "storage driver": reconcile.RatingFine,
 	} {
-		if got := r.about(check); got.Verdict != verdict {
+		if got := r.about(check); got.Rating != rating {
 			t.Errorf("%s: %+v", check, got)
 		}
 	}
@@ -58,7 +58,7 @@ func TestDoctorWithoutEngine(t *testing.T) {
 		if got := r.about("endpoint"); got.Code != reconcile.CodeNotRootless || got.Fix != "start it" || (got.Origin != nil) != (files != nil) {
 			t.Errorf("%d files: %+v", len(files)/2, got)
 		}
-		if got := r.about("configuration"); (got.Verdict == reconcile.VerdictUnknown) != (files == nil) {
+		if got := r.about("configuration"); (got.Rating == reconcile.RatingUnknown) != (files == nil) {
 			t.Errorf("%d files: %+v", len(files)/2, got)
 		}
 	}
@@ -71,7 +71,7 @@ func TestDoctorOfWrongFiles(t *testing.T) {
 	if r.Counts.Refused != 2 || r.about("configuration").Code != reconcile.CodeConfigInvalid || r.about("configuration").Origin.Line != 2 {
 		t.Errorf("got %+v", r)
 	}
-	if r.about("endpoint").Verdict != reconcile.VerdictFine {
+	if r.about("endpoint").Rating != reconcile.RatingFine {
 		t.Errorf("the engine wasn't looked at: %+v", r.about("endpoint"))
 	}
 	w.want(statusRefused, "doctor")
@@ -92,7 +92,7 @@ func TestDoctorOfAPlan(t *testing.T) {
 	if got := r.about("plan"); got.Code != reconcile.CodeNotYetSupported {
 		t.Errorf("got %+v", got)
 	}
-	if got := r.about("endpoint"); got.Verdict != reconcile.VerdictUnknown {
+	if got := r.about("endpoint"); got.Rating != reconcile.RatingUnknown {
 		t.Errorf("got %+v", got)
 	}
 }

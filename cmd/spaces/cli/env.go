@@ -61,6 +61,7 @@ type Places interface {
 	Applier(o places.ApplierOptions) reconcile.Applier
 	// Remember begins to follow what happens on it.
 	Remember(ctx context.Context) (Memory, error)
+	Evidence(ctx context.Context, proofs []reconcile.Proof, o places.EvidenceOptions) ([]reconcile.Evidence, error)
 	Close() error
 }
 

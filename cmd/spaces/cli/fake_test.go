@@ -51,10 +51,12 @@ type fakePlaces struct {
 	step    func(ctx context.Context, s reconcile.Step) error
 	steps   []string
 	options places.ApplierOptions
-	closed  int
-	logs    []places.LogLine
-	asked   places.LogQuery
-	memory  *fakeMemory
+	// evidence is what there is to see of every space.
+	evidence reconcile.Evidence
+	closed   int
+	logs     []places.LogLine
+	asked    places.LogQuery
+	memory   *fakeMemory
 }
 
 func (f *fakePlaces) Inspect(context.Context, places.Query) (reconcile.Actual, error) {
@@ -97,6 +99,14 @@ func (f *fakePlaces) Remember(context.Context) (Memory, error) {
 		f.memory = newFakeMemory(f)
 	}
 	return f.memory, nil
+}
+
+func (f *fakePlaces) Evidence(_ context.Context, proofs []reconcile.Proof, _ places.EvidenceOptions) ([]reconcile.Evidence, error) {
+	out := make([]reconcile.Evidence, len(proofs))
+	for i := range out {
+		out[i] = f.evidence
+	}
+	return out, nil
 }
 
 func (f *fakePlaces) Close() error { f.closed++; return nil }

@@ -182,3 +182,14 @@ func (c colours) line(line string) string {
 	}
 	return line // a field or a reason, further in
 }
+
+// verdict paints a check's line.
+func (c colours) verdict(v reconcile.Verdict, line string) string {
+	switch v {
+	case reconcile.VerdictHolds:
+		return line
+	case reconcile.VerdictDiffers:
+		return c.lost(line)
+	}
+	return c.changed(line)
+}

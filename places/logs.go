@@ -148,6 +148,15 @@ func (r *logReader) find(ctx context.Context, name string) (*found, error) {
 func (r *logReader) history(ctx context.Context, hear func(LogLine) error) ([]*follower, error) {
 	var followers []*follower
 	var streams []*logStream
+	began := time.Now()
+	defer func() {
+		for _, f := range followers {
+			// Of what was left out by then, or is no line yet, following doesn't begin.
+			if f.id != "" && f.last.IsZero() {
+				f.last = began
+			}
+		}
+	}()
 	defer func() {
 		for _, s := range streams {
 			s.body.Close() //nolint:errcheck // only read

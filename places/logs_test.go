@@ -53,7 +53,9 @@ func (w *logWorld) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(out, `{"Config": {"Tty": %t}}`, w.tty[parts[1]])
 	case parts[0] == "containers" && parts[2] == "logs":
 		w.asked = append(w.asked, parts[1]+"?"+r.URL.RawQuery)
-		_, _ = out.Write(w.logs[parts[1]])
+		if r.URL.Query().Get("tail") != "0" {
+			_, _ = out.Write(w.logs[parts[1]])
+		}
 		if r.URL.Query().Get("follow") != "" {
 			w.follows++
 			if w.onFollow != nil {
@@ -279,6 +281,18 @@ func TestLogsFollow(t *testing.T) {
 	defer mu.Unlock()
 	if !notices["another took its place"] {
 		t.Errorf("notices %v", notices)
+	}
+}
+
+// Of a log of which nothing was asked, following tells what is new.
+func TestLogsFollowWithoutHistory(t *testing.T) {
+	w := newLogWorld()
+	w.add("1", "p-web", oursLabels, frame(1, 1, "old\n"))
+	const years = 3 * 365 * 24 * 60 * 60 // it is printed after the test began
+	w.onFollow = func(w *logWorld, _ int) { w.logs["1"] = append(w.logs["1"], frame(1, years, "new\n")...) }
+	got, err := w.follow(t, LogQuery{Names: []string{"p-web"}, Tail: 0, Follow: true, Notice: func(string, string) {}}, 1)
+	if err != nil || strings.Join(got, "|") != "p-web stdout 0 new" {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 

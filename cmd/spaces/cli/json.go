@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -64,18 +65,24 @@ func writeJSONLine(w *bufio.Writer, v any) error {
 		return err
 	}
 	for _, r := range string(b) { // invalid UTF-8 was replaced by the encoder
-		switch {
-		case unicode.IsPrint(r):
-			w.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(w, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(w, `\u%04x`, r)
-		}
+		writeJSONRune(w, r)
 	}
 	w.WriteByte('\n')
 	return nil
+}
+
+// writeJSONRune writes a character of a string, spelt out if it would do something to a
+// terminal or to the order of what is read there: the encoder leaves those above 0x7e.
+func writeJSONRune(w *bufio.Writer, r rune) {
+	switch {
+	case unicode.IsPrint(r):
+		w.WriteRune(r)
+	case r > 0xffff:
+		high, low := utf16.EncodeRune(r)
+		fmt.Fprintf(w, `\u%04x\u%04x`, high, low)
+	default:
+		fmt.Fprintf(w, `\u%04x`, r)
+	}
 }
 
 // indenter breaks compact JSON into lines as it passes. Writing to a bufio.Writer, it
@@ -89,8 +96,15 @@ type indenter struct {
 }
 
 func (i *indenter) Write(p []byte) (int, error) {
-	for _, c := range p {
-		i.put(c)
+	for rest := p; len(rest) > 0; {
+		if rest[0] < 0x7f || !i.quoted {
+			i.put(rest[0])
+			rest = rest[1:]
+			continue
+		}
+		r, size := utf8.DecodeRune(rest) // the encoder writes each value at once
+		writeJSONRune(i.w, r)
+		rest = rest[size:]
 	}
 	return len(p), nil
 }

@@ -5,11 +5,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"unicode"
+	"unicode/utf16"
 
 	"spaces/reconcile"
 )
@@ -139,6 +142,7 @@ func FuzzKeptPlan(f *testing.F) {
 func FuzzIndent(f *testing.F) {
 	f.Add([]byte(`{"a":[1,{"b":"\"{[,:"}],"c":{},"d":[]}`))
 	f.Add([]byte(keptPlan(f)))
+	f.Add([]byte(`{"a":"\u009b2J\u202e\u007f \ud83d\ude00 \udb40\udc01"}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var v any
 		if json.Unmarshal(b, &v) != nil {
@@ -154,11 +158,33 @@ func FuzzIndent(f *testing.F) {
 			if err := e.Encode(v); err != nil {
 				t.Fatal(err)
 			}
-			if got != want.String() {
+			if unspelt(got) != unspelt(want.String()) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+			for _, r := range got {
+				if r != '\n' && !unicode.IsPrint(r) {
+					t.Errorf("%q reaches the terminal in %q", r, got)
+				}
 			}
 		}
 	})
+}
+
+// unspelt is JSON with every character that is no ASCII spelt out, as either may be.
+func unspelt(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r < 0x7f:
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 func spelt(t *testing.T, v any) string {

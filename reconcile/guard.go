@@ -96,6 +96,11 @@ func (w *world) guards() map[string]Guard {
 		case still:
 		case !w.declared(g.Address):
 			guards[g.Address] = g
+			if to, moves := w.movesTo(g.Address); moves {
+				if _, protected := guards[to]; !protected {
+					w.note("unprotected", to, g.Address+" was protected when it was last applied, and what takes over from it isn't", schema.Origin{})
+				}
+			}
 		case !w.options.Destroy:
 			w.note("unprotected", g.Address, "the files protected it and no longer do", schema.Origin{})
 		}
@@ -108,7 +113,8 @@ func (w *world) guards() map[string]Guard {
 func (w *world) guardsAfter(guards map[string]Guard) []Guard {
 	there := map[string]bool{}
 	for _, c := range w.actual.Containers {
-		there[w.subject(c)] = true
+		// Under both names, where it is to be moved: that may fail, or be left out.
+		there[w.subject(c)], there[addressOf(c)] = true, true
 	}
 	for name := range w.networks {
 		there[w.networkSubject(name)] = true

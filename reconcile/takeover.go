@@ -58,6 +58,16 @@ func (w *world) containerOf(s Space) *ObservedContainer {
 	return nil
 }
 
+// movesTo is where the container of an address is to go by this plan.
+func (w *world) movesTo(from string) (to string, moves bool) {
+	for _, m := range w.desired.Moves {
+		if s, pending := w.moved[m.Name]; pending && m.From.String() == from {
+			return s.Address.String(), true
+		}
+	}
+	return "", false
+}
+
 // movedReason is why a container of another name is replaced.
 func (w *world) movedReason(name string) string {
 	for _, m := range w.desired.Moves {

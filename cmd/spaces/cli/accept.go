@@ -66,9 +66,14 @@ func (a *app) accept(ctx context.Context, p *project, v *view, found []differenc
 	if err != nil {
 		return acceptReport{}, err
 	}
+	// Each edit is judged by the whole plan, whatever part was asked for.
+	whole := &view{key: v.key, facts: v.facts, actual: v.actual}
+	if err := whole.diff(p, reconcile.Options{}); err != nil {
+		return acceptReport{}, err
+	}
 	t := &accepting{
 		app: a, ctx: ctx, project: p, view: v, options: o,
-		draft: schema.NewDraft(p.sources), stands: standing(v.plan), reasons: map[string]acceptLeft{},
+		draft: schema.NewDraft(p.sources), stands: standing(whole.plan), reasons: map[string]acceptLeft{},
 	}
 	asked := map[string]bool{}
 	for _, d := range found {

@@ -37,6 +37,14 @@ func TestAcceptWhatIsMissing(t *testing.T) {
 	says(t, w.err.String(), "usage")
 }
 
+// A part of what differs is accepted beside what else does.
+func TestAcceptAPart(t *testing.T) {
+	w := newWorld(t, "main.hcl", small+"\nspace \"s\" {\n  image    = image.ref\n  networks = [network.inside]\n}\n")
+	w.want(2, "drift", "--accept", "--target", "space.s")
+	says(t, w.out.String(), "-space \"s\"")
+	says(t, w.err.String(), "The edit accepts 1 of 3 differences.")
+}
+
 // What another block needs stays, and the edit says so.
 func TestAcceptLeavesWhatIsNeeded(t *testing.T) {
 	w := newWorld(t, "main.hcl", small+"\nspace \"r\" {\n  lifecycle = \"on_request\"\n  image     = image.ref\n  networks  = [network.inside]\n}\n")

@@ -196,14 +196,23 @@ func (a *app) logColours() []func(...any) string {
 	return out
 }
 
+// shortestSecret is how long a line of a longer value is, in bytes, to be one by itself.
+const shortestSecret = 8
+
 // sensitiveValues hides what spaces were given by variables that are sensitive: a program
 // may print what it was given.
 func sensitiveValues(d reconcile.Desired) *strings.Replacer {
 	values := map[string]bool{}
 	for _, s := range d.Spaces {
 		for _, v := range s.Container.Env {
-			if v.Sensitive && v.Value != "" {
-				values[v.Value] = true
+			if v.Sensitive && strings.TrimSpace(v.Value) != "" {
+				values[strings.TrimSpace(v.Value)] = true
+				// A key of several lines is printed line by line, and a brace of them hides nothing.
+				for line := range strings.Lines(v.Value) {
+					if line = strings.TrimSpace(line); len(line) >= shortestSecret {
+						values[line] = true
+					}
+				}
 			}
 		}
 	}

@@ -98,7 +98,11 @@ func TestLogsColours(t *testing.T) {
 func TestSensitiveValues(t *testing.T) {
 	d := reconcile.Desired{Spaces: []reconcile.Space{{Container: reconcile.Container{Env: map[string]reconcile.EnvValue{
 		"A": {Value: "hunter2", Sensitive: true}, "B": {Value: "hunter2-long", Sensitive: true}, "C": {Value: "open"},
+		"D": {Value: "{\n  \"key\": \"abcdef\"\n}\n", Sensitive: true}, "E": {Value: "token\n", Sensitive: true}, "F": {Value: "\n", Sensitive: true},
 	}}}}}
+	if got := sensitiveValues(d).Replace("{ \"key\": \"abcdef\" }, a token.\n"); got != "{ (sensitive) }, a (sensitive).\n" {
+		t.Errorf("got %q", got)
+	}
 	if got := sensitiveValues(d).Replace("hunter2-long, hunter2, open"); got != "(sensitive), (sensitive), open" {
 		t.Errorf("got %q", got)
 	}

@@ -222,6 +222,10 @@ func (j *trial) amissSource(m MountPoint, asked Mount) string {
 		return "can't be compared with " + s.Host + ": " + s.Err
 	case s.Inside != s.Outside:
 		return "isn't what is at " + s.Host
+	case asked.Type == "volume" && !strings.HasSuffix(m.Root, "/"+asked.Source+"/_data"):
+		// A volume that was made of another directory has that mounted where its own would
+		// be, so that both sides are the same.
+		return "shows " + m.Root + ", which isn't the volume's own"
 	case !asked.Writable && !m.has("ro"):
 		return "is writable"
 	case asked.Writable && !m.has("rw"):

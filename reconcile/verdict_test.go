@@ -129,7 +129,7 @@ const hardenedMounts = `
 const webMounts = `
 1 0 0:217 / /root rw,nosuid,nodev,noexec,relatime - tmpfs tmpfs rw
 1 0 254:0 /srv/work /work ro,relatime - ext4 /dev/vda rw
-1 0 254:0 /v/_data /cache rw,relatime master:2 - ext4 /dev/vda rw
+1 0 254:0 /v/acme-cache/_data /cache rw,relatime master:2 - ext4 /dev/vda rw
 `
 
 func mountTable(t *testing.T, id, text string) []MountPoint {
@@ -258,6 +258,7 @@ func TestWhatDiffersIsTold(t *testing.T) {
 		{CheckMounts, "/work was not compared", func(_ *Proof, e *Evidence) { delete(e.Sources, "/work") }},
 		{CheckMounts, "/work follows", func(_ *Proof, e *Evidence) { mountAt(e, "/work").Follows = true }},
 		{CheckMounts, "/cache is read-only", func(_ *Proof, e *Evidence) { mountAt(e, "/cache").Options = []string{"ro"} }},
+		{CheckMounts, "/cache shows /etc, which isn't the volume's own", func(_ *Proof, e *Evidence) { mountAt(e, "/cache").Root = "/etc" }},
 		{CheckMounts, "/cache shows on the host", func(_ *Proof, e *Evidence) { mountAt(e, "/cache").Shared = true }},
 		{CheckMounts, "/work isn't mounted", func(_ *Proof, e *Evidence) { mountAt(e, "/work").Target = "/work " }},
 		{CheckMounts, "/extra is nobody's: ext4 /srv", func(_ *Proof, e *Evidence) {

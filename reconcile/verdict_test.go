@@ -443,12 +443,28 @@ func TestWhatAnEngineDoesNotHold(t *testing.T) {
 			p.Engine, p.Accepts = c.engine, []string{c.accepts}
 			e := goodEvidence(t, p)
 			c.wrong(&e)
-			checks := p.Judge(e)
+			// What is said of silence has a test of its own.
+			checks := slices.DeleteFunc(p.Judge(e), func(k Check) bool { return strings.Contains(k.Got, "nothing answered") })
 			found := slices.Concat(verdicts(checks, VerdictDiffers), verdicts(checks, VerdictAccepted), verdicts(checks, VerdictUnproven))
 			if of := verdicts(checks, c.verdict); len(found) != 1 || len(of) != 1 || !strings.Contains(of[0], c.says) {
 				t.Errorf("%s: %q, of %q", c.verdict, of, found)
 			}
 		})
+	}
+}
+
+// Where an engine lets internal networks reach this host, that one port stays silent
+// proves nothing of the others.
+func TestSilenceIsNoProofWhereTheHostIsReached(t *testing.T) {
+	for accepts, want := range map[string]Verdict{schema.AcceptNetworkNotIsolated: VerdictAccepted, "": VerdictUnproven} {
+		p := proofOf(t, provenWorld(t, provenFiles), "space.web")
+		p.Engine, p.Accepts = Engine{Rootless: true, InternalReachesHost: true}, []string{accepts}
+		e := goodEvidence(t, p)
+		e.Gateways, e.Network.Connect["172.18.0.1"] = []string{"172.18.0.1"}, ReachSilent
+		const says = ": nothing answered on the port that was tried; this engine keeps nobody from the others"
+		if found := verdicts(p.Judge(e), want); !slices.Equal(found, []string{CheckGateway + says, CheckHost + says}) {
+			t.Errorf("accepted %q: %s %q", accepts, want, found)
+		}
 	}
 }
 

@@ -277,7 +277,8 @@ func (v kernelView) devices() ([]string, error) {
 }
 
 // sources compares what is mounted with where it is to come from, for every target that
-// was asked for and all that is mounted in one.
+// was asked for and all that is mounted in one, and the init program with what the first
+// process runs.
 func (v kernelView) sources(mounts []reconcile.MountPoint) map[string]reconcile.Source {
 	out := map[string]reconcile.Source{}
 	for _, m := range mounts {
@@ -294,6 +295,9 @@ func (v kernelView) sources(mounts []reconcile.MountPoint) map[string]reconcile.
 				host = filepath.Join(v.features.StorageDir, "volumes", asked.Source, "_data")
 			}
 			out[m.Target] = v.source(m.Target, filepath.Join(host, rest))
+		}
+		if _, asked := out[m.Target]; m.Target == reconcile.InitTarget && !asked {
+			out[m.Target] = v.source(m.Target, v.file(v.pid, "exe"))
 		}
 	}
 	return out

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"spaces/reconcile"
 )
 
@@ -136,6 +138,41 @@ func FuzzSocketAddress(f *testing.F) {
 			t.Errorf("%q: %v", line, a)
 		}
 	})
+}
+
+// The init program is the very file that the first process runs.
+func TestInitIsComparedWithWhatRuns(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{"proc/7", "root/sbin"} {
+		if err := os.MkdirAll(filepath.Join(dir, path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{"tini", "other"} {
+		if err := os.WriteFile(filepath.Join(dir, path), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Link(filepath.Join(dir, "tini"), filepath.Join(dir, "root", reconcile.InitTarget)); err != nil {
+		t.Fatal(err)
+	}
+	root, err := unix.Open(filepath.Join(dir, "root"), unix.O_PATH, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(root) //nolint:errcheck // nothing was written
+	v := kernelView{Observer: &Observer{proc: filepath.Join(dir, "proc")}, pid: 7, root: root}
+	for runs, same := range map[string]bool{"tini": true, "other": false} {
+		exe := filepath.Join(dir, "proc/7/exe")
+		_ = os.Remove(exe)
+		if err := os.Symlink(filepath.Join(dir, runs), exe); err != nil {
+			t.Fatal(err)
+		}
+		s, looked := v.sources([]reconcile.MountPoint{{Target: reconcile.InitTarget}})[reconcile.InitTarget]
+		if !looked || s.Err != "" || (s.Inside == s.Outside) != same {
+			t.Errorf("%s: %+v, %t", runs, s, looked)
+		}
+	}
 }
 
 // What may not be looked at is an error, which Evidence tells of the space.

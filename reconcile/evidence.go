@@ -24,7 +24,8 @@ type Evidence struct {
 	UserIDs  []IDRange
 	GroupIDs []IDRange
 	Limits   LimitEvidence
-	// Sources are what is mounted at a target and what is at its source, by target.
+	// Sources are what is mounted at a target and what is at its source, by target. That of
+	// the init program is what the first process runs.
 	Sources map[string]Source
 	// Ports are what answers at published ports, by port and binding, "80/tcp 127.0.0.1:8080".
 	Ports map[string]PortEvidence

@@ -42,7 +42,7 @@ var standardMounts = []standardMount{
 	{"/etc/resolv.conf", nil, "*/containers/ID/resolv.conf", nil, "always", "the resolver"},
 	{"/etc/hostname", nil, "*/containers/ID/hostname", nil, "always", "the host name"},
 	{"/etc/hosts", nil, "*/containers/ID/hosts", nil, "always", "host names"},
-	{"/sbin/docker-init", nil, "", []string{"ro"}, "init", "the init program"},
+	{InitTarget, nil, "", []string{"ro"}, "init", "the init program"},
 	{"/dev/null", []string{"devtmpfs"}, "=/null", nil, "", "a device, on rootless engines"},
 	{"/dev/zero", []string{"devtmpfs"}, "=/zero", nil, "", "a device, on rootless engines"},
 	{"/dev/full", []string{"devtmpfs"}, "=/full", nil, "", "a device, on rootless engines"},
@@ -68,6 +68,9 @@ var standardMounts = []standardMount{
 	{"/sys/devices/virtual/powercap", []string{"tmpfs"}, "=/", []string{"ro"}, "", "hidden, by newer engines"},
 	{"/sys/devices/system/cpu/*", []string{"tmpfs"}, "=/", []string{"ro"}, "", "hidden, by newer engines"},
 }
+
+// InitTarget is where the engine mounts the init program of a container that is to have one.
+const InitTarget = "/sbin/docker-init"
 
 // StandardMount is a mount of every container, for the reader.
 type StandardMount struct {
@@ -185,12 +188,16 @@ func (j *trial) amiss(m MountPoint) string {
 	}
 	standard, what := false, ""
 	for _, s := range standardMounts {
-		if s.is(m.Target) {
-			if what = s.amiss(m, j.Proof); what == "" {
-				return ""
-			}
-			standard = true
+		if !s.is(m.Target) || s.need == "init" && !j.Container.Init {
+			continue
 		}
+		if what = s.amiss(m, j.Proof); what == "" && s.need == "init" {
+			what = j.amissInit()
+		}
+		if what == "" {
+			return ""
+		}
+		standard = true
 	}
 	if standard {
 		return what
@@ -211,6 +218,20 @@ func (j *trial) amiss(m MountPoint) string {
 		}
 	}
 	return "is nobody's: " + m.Type + " " + m.Root
+}
+
+// amissInit looks that what is mounted as the init program is what the first process runs:
+// any other file there would be one that somebody gave.
+func (j *trial) amissInit() string {
+	switch s, looked := j.e.Sources[InitTarget]; {
+	case !looked:
+		return "was not compared with what the first process runs"
+	case s.Err != "":
+		return "can't be compared with what the first process runs: " + s.Err
+	case s.Inside != s.Outside:
+		return "isn't what the first process runs"
+	}
+	return ""
 }
 
 func (j *trial) amissSource(m MountPoint, asked Mount) string {

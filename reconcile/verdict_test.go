@@ -169,10 +169,12 @@ func goodEvidence(t *testing.T, p Proof) Evidence {
 		},
 		HostAddresses: []string{"192.168.1.5"},
 	}
+	e.Sources = map[string]Source{InitTarget: {Inside: Inode{1, 4}, Outside: Inode{1, 4}}}
 	switch p.Subject {
 	case "space.web":
 		mounts += webMounts
 		e.Sources = map[string]Source{
+			InitTarget: e.Sources[InitTarget],
 			"/work":  {Inside: Inode{1, 2}, Outside: Inode{1, 2}, Host: "/srv/work"},
 			"/cache": {Inside: Inode{1, 3}, Outside: Inode{1, 3}, Host: "/v/_data"},
 		}
@@ -281,6 +283,12 @@ func TestWhatDiffersIsTold(t *testing.T) {
 		{CheckMounts, "/sbin/docker-init isn't mounted", func(_ *Proof, e *Evidence) {
 			e.Mounts = slices.DeleteFunc(e.Mounts, func(m MountPoint) bool { return m.Target == "/sbin/docker-init" })
 		}},
+		{CheckMounts, "/sbin/docker-init isn't what the first process runs", func(_ *Proof, e *Evidence) { e.Sources[InitTarget] = Source{Inside: Inode{1, 9}} }},
+		{CheckMounts, "/sbin/docker-init can't be compared with what the first process runs: denied", func(_ *Proof, e *Evidence) {
+			e.Sources[InitTarget] = Source{Err: "denied"}
+		}},
+		{CheckMounts, "/sbin/docker-init was not compared", func(_ *Proof, e *Evidence) { delete(e.Sources, InitTarget) }},
+		{CheckMounts, "/sbin/docker-init is nobody's", func(p *Proof, _ *Evidence) { p.Container.Init = false }},
 		{CheckMounts, "/sys/fs/cgroup/cpu lacks ro", func(_ *Proof, e *Evidence) { withoutOption(mountAt(e, "/sys/fs/cgroup/cpu"), "ro") }},
 		{CheckDevices, "/dev/kvm", func(_ *Proof, e *Evidence) { e.Devices = append(e.Devices, "kvm") }},
 		{CheckDevices, "/dev/net/other", func(p *Proof, e *Evidence) {

@@ -191,6 +191,9 @@ type ProbeAnswer struct {
 	Err string
 }
 
+// ForwardedSilent is what is told of a query for NoName to which nothing came back.
+const ForwardedSilent = "no answer came, as while somebody outside is asked"
+
 // Reach is what came of connecting to an address.
 type Reach string
 

@@ -94,13 +94,18 @@ func (j *trial) names() {
 
 // forwarding looks that no name but the engine's own gets an answer from anywhere.
 func (j *trial) forwarding() {
-	switch {
+	const want = "no other name is answered"
+	switch found := NoName + ": " + j.e.Network.Forwarded; {
 	case j.Open:
 		j.holds(CheckForwarding, "any name (a network of its leads out)")
+	case j.e.Network.Forwarded == ForwardedSilent && j.Engine.InternalDNSLeaks:
+		// These resolvers stay silent as well where the one that they are told to ask, in
+		// the space itself, isn't there.
+		j.add(CheckForwarding, VerdictUnproven, want, found+"; nor does this engine answer where it can ask nobody")
 	case j.e.Network.Forwarded != "":
-		j.differs(CheckForwarding, "no other name is answered", NoName+": "+j.e.Network.Forwarded)
+		j.differs(CheckForwarding, want, found)
 	default:
-		j.holds(CheckForwarding, "no other name is answered")
+		j.holds(CheckForwarding, want)
 	}
 }
 

@@ -309,6 +309,7 @@ func TestWhatDiffersIsTold(t *testing.T) {
 		{CheckNames, "web doesn't resolve", func(_ *Proof, e *Evidence) { e.Network.Names = nil }},
 		{CheckNames, "which isn't its own", func(_ *Proof, e *Evidence) { e.Network.Names["web"] = []string{"172.18.0.9"} }},
 		{CheckForwarding, "spaces-probe.invalid: yes", func(_ *Proof, e *Evidence) { e.Network.Forwarded = "yes" }},
+		{CheckForwarding, "no answer came", func(_ *Proof, e *Evidence) { e.Network.Forwarded = ForwardedSilent }},
 		{CheckGateway, "172.18.0.1: reached a listener of this host", func(_ *Proof, e *Evidence) {
 			e.Gateways, e.Network.Connect["172.18.0.1"] = []string{"172.18.0.1"}, ReachOurs
 		}},
@@ -408,6 +409,12 @@ func TestWhatAnEngineDoesNotHold(t *testing.T) {
 				e.Gateways, e.Network.Connect["172.18.0.1"] = []string{"172.18.0.1"}, ReachRefused
 			},
 			VerdictDiffers, "refused",
+		},
+		{
+			"a resolver that stays silent",
+			Engine{Rootless: true, IsolatedGateway: true, InternalDNSLeaks: true},
+			"",
+			func(e *Evidence) { e.Network.Forwarded = ForwardedSilent }, VerdictUnproven, "nor does this engine answer",
 		},
 		{
 			"a way to the gateway",

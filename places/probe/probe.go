@@ -191,7 +191,7 @@ func resolve(ctx context.Context, r *net.Resolver, name string) []string {
 
 // forwarded is what comes back for a name that nobody has: that there is none is an
 // answer as well, which the engine's own resolver never gives by itself. One that fails or
-// refuses at once has asked nobody; one that stays silent waits for whom it asked.
+// refuses at once has asked nobody; one that stays silent may wait for whom it asked.
 func forwarded(ctx context.Context, r *net.Resolver, name string) string {
 	found, err := lookup(ctx, r, name)
 	var dns *net.DNSError
@@ -201,7 +201,7 @@ func forwarded(ctx context.Context, r *net.Resolver, name string) string {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "a resolver outside says that there is no such name"
 	case ctx.Err() != nil, errors.As(err, &dns) && dns.Timeout():
-		return "the query got no answer: it was sent on"
+		return reconcile.ForwardedSilent
 	}
 	return ""
 }

@@ -113,7 +113,7 @@ func TestProbeTellsWhetherANameWasSentOn(t *testing.T) {
 		code int
 		says string
 	}{
-		"silent":  {-1, "was sent on"},
+		"silent":  {-1, reconcile.ForwardedSilent},
 		"failed":  {2, ""},
 		"no name": {3, "no such name"},
 		"refused": {5, ""},

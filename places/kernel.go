@@ -36,8 +36,11 @@ func (o *Observer) lookAtKernel(p reconcile.Proof, pid int, e *reconcile.Evidenc
 		return fmt.Errorf("its root directory can't be opened: %w", bare(err))
 	}
 	defer unix.Close(v.root) //nolint:errcheck // nothing was written
-	if e.Mounts, err = v.mounts(); err != nil {
+	if e.Mounts, err = v.mounts(strconv.Itoa(v.pid)); err != nil {
 		return fmt.Errorf("its mounts can't be read: %w", bare(err))
+	}
+	if e.HostMounts, err = v.hostMounts(); err != nil {
+		return err
 	}
 	if err := v.processes(e); err != nil {
 		return err
@@ -60,8 +63,9 @@ func (v kernelView) file(pid int, name string) string {
 	return filepath.Join(v.proc, strconv.Itoa(pid), name)
 }
 
-func (v kernelView) mounts() ([]reconcile.MountPoint, error) {
-	text, err := os.ReadFile(v.file(v.pid, "mountinfo"))
+// mounts are those that a process has, by the name of its directory in /proc.
+func (v kernelView) mounts(process string) ([]reconcile.MountPoint, error) {
+	text, err := os.ReadFile(filepath.Join(v.proc, process, "mountinfo"))
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +78,42 @@ func (v kernelView) mounts() ([]reconcile.MountPoint, error) {
 		out = append(out, m)
 	}
 	return out, nil
+}
+
+// hostMounts are where the file systems of this host are mounted, by device: for the
+// engine, whose mounts a rootless one has for itself, and for this process.
+func (v kernelView) hostMounts() (map[string][]string, error) {
+	parent, err := v.parent()
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]string{}
+	for _, process := range []string{strconv.Itoa(parent), "self"} {
+		mounts, err := v.mounts(process)
+		if err != nil {
+			return nil, fmt.Errorf("this host's mounts can't be read: %w", bare(err))
+		}
+		for _, m := range mounts {
+			if !slices.Contains(out[m.Device], m.Target) {
+				out[m.Device] = append(out[m.Device], m.Target)
+			}
+		}
+	}
+	return out, nil
+}
+
+// parent is the container's first process's: the engine's shim, which is in the engine's
+// own namespaces.
+func (v kernelView) parent() (int, error) {
+	status, err := v.status(v.pid)
+	if err != nil {
+		return 0, err
+	}
+	parent, err := strconv.Atoi(status["PPid"])
+	if err != nil || parent == 0 {
+		return 0, errors.New("its parent, the engine's, isn't on this machine")
+	}
+	return parent, nil
 }
 
 // namespaces are those that a container has for itself.
@@ -136,16 +176,11 @@ func (v kernelView) processes(e *reconcile.Evidence) error {
 	return nil
 }
 
-// shared are the namespaces that the container's first process has from its parent: the
-// engine's shim, which is in the engine's own.
+// shared are the namespaces that the container's first process has from its parent.
 func (v kernelView) shared(own map[string]string) ([]string, error) {
-	status, err := v.status(v.pid)
+	parent, err := v.parent()
 	if err != nil {
 		return nil, err
-	}
-	parent, err := strconv.Atoi(status["PPid"])
-	if err != nil || parent == 0 {
-		return nil, errors.New("its parent, the engine's, isn't on this machine")
 	}
 	var out []string
 	for _, name := range namespaces {

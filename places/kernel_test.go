@@ -175,6 +175,34 @@ func TestInitIsComparedWithWhatRuns(t *testing.T) {
 	}
 }
 
+// The engine's own mounts count beside this process's, and none are passed over.
+func TestHostMountsAreTheEnginesToo(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v := kernelView{Observer: &Observer{proc: dir}, pid: 7}
+	write("7/status", "PPid:\t5\n")
+	write("self/mountinfo", "1 0 0:23 / /run rw - tmpfs tmpfs rw\n")
+	if got, err := v.hostMounts(); err == nil {
+		t.Errorf("without the engine's: %v", got)
+	}
+	write("5/mountinfo", "1 0 0:23 / /host/run rw - tmpfs tmpfs rw\n1 0 0:40 / /run rw - tmpfs tmpfs rw\n")
+	got, err := v.hostMounts()
+	if err != nil || len(got) != 2 || !slices.Equal(got["0:23"], []string{"/host/run", "/run"}) || !slices.Equal(got["0:40"], []string{"/run"}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	write("7/status", "PPid:\t0\n")
+	if got, err := v.hostMounts(); err == nil {
+		t.Errorf("without a parent: %v", got)
+	}
+}
+
 // What may not be looked at is an error, which Evidence tells of the space.
 func TestProcessesOfOthersAreNotPassedOver(t *testing.T) {
 	o := &Observer{proc: t.TempDir()}

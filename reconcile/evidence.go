@@ -18,12 +18,15 @@ type Evidence struct {
 	Joined []string
 	// Masks are the kernel's paths, of those that containers must not see, that this
 	// machine has.
-	Masks    []string
-	Mounts   []MountPoint
-	Devices  []string // device nodes, by their path in /dev
-	UserIDs  []IDRange
-	GroupIDs []IDRange
-	Limits   LimitEvidence
+	Masks  []string
+	Mounts []MountPoint
+	// HostMounts are where this host's own file systems are mounted, the engine's view of
+	// them included, by device; empty where that could not be read.
+	HostMounts map[string][]string
+	Devices    []string // device nodes, by their path in /dev
+	UserIDs    []IDRange
+	GroupIDs   []IDRange
+	Limits     LimitEvidence
 	// Sources are what is mounted at a target and what is at its source, by target. That of
 	// the init program is what the first process runs.
 	Sources map[string]Source
@@ -57,8 +60,10 @@ type Process struct {
 type MountPoint struct {
 	Target string
 	Type   string
-	// Root is what of its file system is mounted.
-	Root string
+	// Root is what of its file system is mounted, and Device which file system it is, by its
+	// numbers: "0:81".
+	Root   string
+	Device string
 	// Options are this mount's own, Super those of its file system.
 	Options []string
 	Super   []string
@@ -79,7 +84,7 @@ func ParseMount(line string) (MountPoint, bool) {
 		return MountPoint{}, false
 	}
 	m := MountPoint{
-		Target: unescape(f[4]), Root: unescape(f[3]), Type: f[dash+1],
+		Target: unescape(f[4]), Root: unescape(f[3]), Device: f[2], Type: f[dash+1],
 		Options: strings.Split(f[5], ","),
 	}
 	if len(f) > dash+3 {

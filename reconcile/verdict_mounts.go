@@ -184,6 +184,9 @@ func (j *trial) amiss(m MountPoint) string {
 		return j.amissSource(m, asked)
 	}
 	if options, is := j.Container.Tmpfs[m.Target]; is {
+		if what := j.amissFresh(m); what != "" {
+			return what
+		}
 		return amissTmpfs(m, options)
 	}
 	standard, what := false, ""
@@ -191,8 +194,12 @@ func (j *trial) amiss(m MountPoint) string {
 		if !s.is(m.Target) || s.need == "init" && !j.Container.Init {
 			continue
 		}
-		if what = s.amiss(m, j.Proof); what == "" && s.need == "init" {
+		switch what = s.amiss(m, j.Proof); {
+		case what != "":
+		case s.need == "init":
 			what = j.amissInit()
+		case m.Type == "tmpfs":
+			what = j.amissFresh(m)
 		}
 		if what == "" {
 			return ""
@@ -218,6 +225,24 @@ func (j *trial) amiss(m MountPoint) string {
 		}
 	}
 	return "is nobody's: " + m.Type + " " + m.Root
+}
+
+// amissFresh looks that a tmpfs was made for the container: one of this host's own, as its
+// /run is, has the same type and options, and sockets in it. The engine itself keeps the
+// shared memory of a container mounted at a place of its own.
+func (j *trial) amissFresh(m MountPoint) string {
+	if m.Type != "tmpfs" {
+		return "is of type " + m.Type
+	}
+	if len(j.e.HostMounts) == 0 {
+		return "can't be told from this host's own: its mounts can't be read"
+	}
+	for _, at := range j.e.HostMounts[m.Device] {
+		if m.Target != "/dev/shm" || !strings.HasSuffix(at, "/containers/"+j.ID+"/mounts/shm") {
+			return "is this host's own " + at
+		}
+	}
+	return ""
 }
 
 // amissInit looks that what is mounted as the init program is what the first process runs:
@@ -258,8 +283,8 @@ func (j *trial) amissSource(m MountPoint, asked Mount) string {
 }
 
 func amissTmpfs(m MountPoint, asked string) string {
-	if m.Type != "tmpfs" {
-		return "is of type " + m.Type
+	if m.Root != "/" {
+		return "shows " + m.Root
 	}
 	options := strings.Split(asked, ",")
 	want := []string{"nosuid", "nodev", "rw"}

@@ -175,8 +175,8 @@ func goodEvidence(t *testing.T, p Proof) Evidence {
 		mounts += webMounts
 		e.Sources = map[string]Source{
 			InitTarget: e.Sources[InitTarget],
-			"/work":  {Inside: Inode{1, 2}, Outside: Inode{1, 2}, Host: "/srv/work"},
-			"/cache": {Inside: Inode{1, 3}, Outside: Inode{1, 3}, Host: "/v/_data"},
+			"/work":    {Inside: Inode{1, 2}, Outside: Inode{1, 2}, Host: "/srv/work"},
+			"/cache":   {Inside: Inode{1, 3}, Outside: Inode{1, 3}, Host: "/v/_data"},
 		}
 		e.Network.Addresses = []string{"172.18.0.2/16"}
 		e.Network.Names = map[string][]string{"web": {"172.18.0.2"}}
@@ -186,6 +186,9 @@ func goodEvidence(t *testing.T, p Proof) Evidence {
 		e.Ports = map[string]PortEvidence{PortKey("80/tcp", "127.0.0.1:7332"): {Answers: true}}
 	}
 	e.Mounts = mountTable(t, p.ID, mounts)
+	e.HostMounts = map[string][]string{
+		"0:23": {"/run"}, "0:25": {"/dev/shm"}, "254:0": {"/"}, "0:216": {"/d/containers/" + p.ID + "/mounts/shm"},
+	}
 	return e
 }
 
@@ -273,6 +276,15 @@ func TestWhatDiffersIsTold(t *testing.T) {
 		}},
 		{CheckMounts, "/root lacks noexec", func(_ *Proof, e *Evidence) { withoutOption(mountAt(e, "/root"), "noexec") }},
 		{CheckMounts, "/tmp lacks nosuid", func(_ *Proof, e *Evidence) { withoutOption(mountAt(e, "/tmp"), "nosuid") }},
+		{CheckMounts, "/tmp is this host's own /run", func(_ *Proof, e *Evidence) { mountAt(e, "/tmp").Device = "0:23" }},
+		{CheckMounts, "/tmp is this host's own /d/containers/", func(_ *Proof, e *Evidence) { mountAt(e, "/tmp").Device = "0:216" }},
+		{CheckMounts, "/tmp shows /user", func(_ *Proof, e *Evidence) { mountAt(e, "/tmp").Root = "/user" }},
+		{CheckMounts, "/dev/shm is this host's own /dev/shm", func(_ *Proof, e *Evidence) { mountAt(e, "/dev/shm").Device = "0:25" }},
+		{CheckMounts, "/dev/shm is this host's own /d/containers/other/mounts/shm", func(_ *Proof, e *Evidence) {
+			e.HostMounts["0:216"] = []string{"/d/containers/other/mounts/shm"}
+		}},
+		{CheckMounts, "/sys/firmware is this host's own /run", func(_ *Proof, e *Evidence) { mountAt(e, "/sys/firmware").Device = "0:23" }},
+		{CheckMounts, "/tmp can't be told from this host's own", func(_ *Proof, e *Evidence) { e.HostMounts = nil }},
 		{CheckMounts, "/tmp is of type ext4", func(_ *Proof, e *Evidence) { mountAt(e, "/tmp").Type = "ext4" }},
 		{CheckMounts, "/tmp lacks size=1024k", func(p *Proof, _ *Evidence) { p.Container.Tmpfs["/tmp"] = "noexec,nosuid,size=1048576" }},
 		{CheckMounts, "/tmp lacks mode=700", func(p *Proof, _ *Evidence) { p.Container.Tmpfs["/tmp"] = "mode=0700,noexec,nosuid" }},
@@ -500,7 +512,7 @@ func TestProbeIsHardened(t *testing.T) {
 
 func TestParseMountReadsEveryField(t *testing.T) {
 	m, ok := ParseMount(`36 35 98:0 /a\040b /mnt/x\134y rw,noatime shared:1 master:2 - ext3 /dev/root rw,errors=continue`)
-	if !ok || m.Root != "/a b" || m.Target != `/mnt/x\y` || m.Type != "ext3" || !m.Shared || !m.Follows ||
+	if !ok || m.Root != "/a b" || m.Device != "98:0" || m.Target != `/mnt/x\y` || m.Type != "ext3" || !m.Shared || !m.Follows ||
 		!slices.Equal(m.Options, []string{"rw", "noatime"}) || !slices.Equal(m.Super, []string{"rw", "errors=continue"}) {
 		t.Errorf("%+v, %v", m, ok)
 	}

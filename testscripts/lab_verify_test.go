@@ -60,6 +60,10 @@ func wrongs() []wrong {
 		{"volume-read-only", func(p *project, s *spec) { s.mount("/cache").ReadOnly = true }, []string{"mounts"}, "/cache is read-only", "", nil},
 		{"tmpfs-exec", func(p *project, s *spec) { s.Host.Tmpfs["/tmp"] = "exec" }, []string{"mounts"}, "/tmp lacks noexec", "", nil},
 		{"tmpfs-size", func(p *project, s *spec) { s.Host.Tmpfs["/root"] = "noexec,nosuid,size=8m" }, []string{"mounts"}, "/root lacks size=4096k", "", nil},
+		{"tmpfs-hosts", func(p *project, s *spec) {
+			delete(s.Host.Tmpfs, "/tmp")
+			s.Host.Mounts = append(s.Host.Mounts, mount.Mount{Type: mount.TypeBind, Source: "/run", Target: "/tmp"})
+		}, []string{"mounts"}, "/tmp is this host's own /", rootless, nil},
 		{"tmpfs-gone", func(p *project, s *spec) { delete(s.Host.Tmpfs, "/root") }, []string{"mounts"}, "/root isn't mounted", "", nil},
 		{"unmasked", func(p *project, s *spec) { s.Host.MaskedPaths = []string{} }, []string{"mounts"}, "/proc/keys isn't mounted (hidden)", "", nil},
 		{"proc-writable", func(p *project, s *spec) { s.Host.ReadonlyPaths = []string{} }, []string{"mounts"}, "/proc/sys isn't mounted", "", nil},

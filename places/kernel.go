@@ -48,6 +48,7 @@ func (o *Observer) lookAtKernel(p reconcile.Proof, pid int, e *reconcile.Evidenc
 	if e.Devices, err = v.devices(); err != nil {
 		return fmt.Errorf("its devices can't be listed: %w", bare(err))
 	}
+	e.HostDevices = hostDevices(p.Container.Devices)
 	e.UserIDs, e.GroupIDs = v.ids("uid_map"), v.ids("gid_map")
 	e.Masks = v.masks()
 	e.Sources = v.sources(e.Mounts)
@@ -272,8 +273,8 @@ const maxDevFiles = 4096
 
 // devices are the device nodes in the container's /dev, by their path in it, but for the
 // terminals that it makes there.
-func (v kernelView) devices() ([]string, error) {
-	var out []string
+func (v kernelView) devices() ([]reconcile.Device, error) {
+	var out []reconcile.Device
 	todo, seen := []string{""}, 0
 	for len(todo) > 0 {
 		dir := todo[0]
@@ -292,7 +293,7 @@ func (v kernelView) devices() ([]string, error) {
 			path := filepath.Join(dir, name)
 			switch info.Mode & unix.S_IFMT {
 			case unix.S_IFCHR, unix.S_IFBLK:
-				out = append(out, path)
+				out = append(out, reconcile.Device{Path: path, Number: numberOf(info)})
 			case unix.S_IFDIR:
 				if path != "pts" {
 					todo = append(todo, path)
@@ -307,8 +308,32 @@ func (v kernelView) devices() ([]string, error) {
 			return nil, errors.New("it has too many files")
 		}
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, func(a, b reconcile.Device) int { return strings.Compare(a.Path, b.Path) })
 	return out, nil
+}
+
+// numberOf tells which device a node is of; empty for another file.
+func numberOf(info unix.Stat_t) string {
+	kind := map[uint32]string{unix.S_IFCHR: "c", unix.S_IFBLK: "b"}[info.Mode&unix.S_IFMT]
+	if kind == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s %d:%d", kind, unix.Major(info.Rdev), unix.Minor(info.Rdev))
+}
+
+// hostDevices are this host's own of those that were asked for ("source:target:permissions").
+func hostDevices(asked []string) map[string]reconcile.Device {
+	out := map[string]reconcile.Device{}
+	for _, d := range asked {
+		source, _, _ := strings.Cut(d, ":")
+		path, err := filepath.EvalSymlinks(source)
+		var info unix.Stat_t
+		if err != nil || unix.Stat(path, &info) != nil || numberOf(info) == "" {
+			continue
+		}
+		out[source] = reconcile.Device{Path: path, Number: numberOf(info)}
+	}
+	return out
 }
 
 // sources compares what is mounted with where it is to come from, for every target that

@@ -175,6 +175,28 @@ func TestInitIsComparedWithWhatRuns(t *testing.T) {
 	}
 }
 
+// A device is known by its numbers, by whatever name it was asked for.
+func TestHostDevicesAreKnownByTheirNumbers(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "nothing")
+	if err := os.Symlink("/dev/null", link); err != nil {
+		t.Fatal(err)
+	}
+	null := reconcile.Device{Path: "/dev/null", Number: "c 1:3"}
+	got := hostDevices([]string{"/dev/null:/dev/x:rwm", link + ":/dev/y:r", "/dev/none:/dev/none:r", "/proc/self/status:/dev/z:r"})
+	if want := map[string]reconcile.Device{"/dev/null": null, link: null}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	root, err := unix.Open("/", unix.O_PATH, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(root) //nolint:errcheck // nothing was written
+	inside, err := kernelView{root: root}.devices()
+	if at := slices.IndexFunc(inside, func(d reconcile.Device) bool { return d.Path == "null" }); err != nil || at < 0 || inside[at].Number != "c 1:3" {
+		t.Errorf("%v, %v", inside, err)
+	}
+}
+
 // The engine's own mounts count beside this process's, and none are passed over.
 func TestHostMountsAreTheEnginesToo(t *testing.T) {
 	dir := t.TempDir()

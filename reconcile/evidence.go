@@ -23,10 +23,13 @@ type Evidence struct {
 	// HostMounts are where this host's own file systems are mounted, the engine's view of
 	// them included, by device; empty where that could not be read.
 	HostMounts map[string][]string
-	Devices    []string // device nodes, by their path in /dev
-	UserIDs    []IDRange
-	GroupIDs   []IDRange
-	Limits     LimitEvidence
+	// Devices are the device nodes, by their path in /dev, and HostDevices this host's that
+	// were asked for, by the path asked; those that could not be read aren't in it.
+	Devices     []Device
+	HostDevices map[string]Device
+	UserIDs     []IDRange
+	GroupIDs    []IDRange
+	Limits      LimitEvidence
 	// Sources are what is mounted at a target and what is at its source, by target. That of
 	// the init program is what the first process runs.
 	Sources map[string]Source
@@ -111,6 +114,14 @@ func unescape(s string) string {
 		b.WriteByte(s[i])
 	}
 	return b.String()
+}
+
+// Device is a device node.
+type Device struct {
+	// Path is where it is; of one of this host's, without symlinks.
+	Path string
+	// Number is its kind and numbers: "c 1:3".
+	Number string
 }
 
 // IDRange is a line of a uid_map: Size ids from Inside on are those from Outside on.

@@ -211,7 +211,10 @@ func (j *trial) amiss(m MountPoint) string {
 	}
 	for _, d := range j.Container.Devices {
 		if parts := strings.Split(d, ":"); len(parts) > 1 && parts[1] == m.Target && m.Type == "devtmpfs" {
-			return ""
+			if "/dev"+m.Root == j.e.HostDevices[parts[0]].Path {
+				return ""
+			}
+			return "shows " + m.Root + ", not " + parts[0]
 		}
 	}
 	// What is mounted in a granted directory on the host is given with it, but never for

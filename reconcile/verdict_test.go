@@ -158,7 +158,7 @@ func goodEvidence(t *testing.T, p Proof) Evidence {
 			{PID: 7, Name: "spaces", NoNewPrivs: true, Seccomp: 2},
 		},
 		Masks:    []string{"/proc/sys", "/proc/keys", "/sys/firmware"},
-		Devices:  []string{"full", "null", "zero"},
+		Devices:  []Device{{"console", "c 136:4"}, {"full", "c 1:7"}, {"null", "c 1:3"}, {"zero", "c 1:5"}},
 		UserIDs:  []IDRange{{0, 1000, 1}, {1, 100000, 65536}},
 		GroupIDs: []IDRange{{0, 1000, 1}, {1, 100000, 65536}},
 		Limits:   LimitEvidence{Memory: 512 << 20, MemorySwap: 512 << 20, PIDs: 128, NanoCPUs: 5e8},
@@ -227,6 +227,13 @@ func mountAt(e *Evidence, target string) *MountPoint {
 
 func withoutOption(m *MountPoint, option string) {
 	m.Options = slices.DeleteFunc(slices.Clone(m.Options), func(o string) bool { return o == option })
+}
+
+// giveTun asks for a device and gives it.
+func giveTun(p *Proof, e *Evidence) {
+	p.Container.Devices = []string{"/dev/net/tun:/dev/net/tun:rwm"}
+	e.Devices = []Device{{"net/tun", "c 10:200"}}
+	e.HostDevices = map[string]Device{"/dev/net/tun": {"/dev/net/tun", "c 10:200"}}
 }
 
 // Every check can fail, each by itself, and says what it found.
@@ -302,9 +309,26 @@ func TestWhatDiffersIsTold(t *testing.T) {
 		{CheckMounts, "/sbin/docker-init was not compared", func(_ *Proof, e *Evidence) { delete(e.Sources, InitTarget) }},
 		{CheckMounts, "/sbin/docker-init is nobody's", func(p *Proof, _ *Evidence) { p.Container.Init = false }},
 		{CheckMounts, "/sys/fs/cgroup/cpu lacks ro", func(_ *Proof, e *Evidence) { withoutOption(mountAt(e, "/sys/fs/cgroup/cpu"), "ro") }},
-		{CheckDevices, "/dev/kvm", func(_ *Proof, e *Evidence) { e.Devices = append(e.Devices, "kvm") }},
+		{CheckDevices, "/dev/kvm", func(_ *Proof, e *Evidence) { e.Devices = append(e.Devices, Device{"kvm", "c 10:232"}) }},
+		{CheckDevices, "/dev/null is c 1:1, not c 1:3", func(_ *Proof, e *Evidence) { e.Devices[2].Number = "c 1:1" }},
+		{CheckDevices, "/dev/zero is b 1:5, not c 1:5", func(_ *Proof, e *Evidence) { e.Devices[3].Number = "b 1:5" }},
+		{CheckDevices, "/dev/console is c 5:1", func(_ *Proof, e *Evidence) { e.Devices[0].Number = "c 5:1" }},
+		{CheckDevices, "/dev/net/tun is c 1:1, not c 10:200", func(p *Proof, e *Evidence) {
+			giveTun(p, e)
+			e.Devices[0].Number = "c 1:1"
+		}},
+		{CheckDevices, "/dev/net/tun can't be compared with /dev/net/tun", func(p *Proof, e *Evidence) {
+			giveTun(p, e)
+			e.HostDevices = nil
+		}},
+		{CheckMounts, "/dev/net/tun shows /mem, not /dev/net/tun", func(p *Proof, e *Evidence) {
+			giveTun(p, e)
+			e.Mounts = append(e.Mounts, MountPoint{Target: "/dev/net/tun", Type: "devtmpfs", Root: "/mem"})
+		}},
 		{CheckDevices, "/dev/net/other", func(p *Proof, e *Evidence) {
-			p.Container.Devices, e.Devices = []string{"/dev/net/tun:/dev/net/tun:rwm"}, []string{"net/tun", "net/other"}
+			giveTun(p, e)
+			e.Mounts = append(e.Mounts, MountPoint{Target: "/dev/net/tun", Type: "devtmpfs", Root: "/net/tun"})
+			e.Devices = append(e.Devices, Device{"net/other", "c 10:200"})
 		}},
 		{CheckLimits, "memory unlimited, not 536870912 bytes", func(_ *Proof, e *Evidence) { e.Limits.Memory = 0 }},
 		{CheckLimits, "swap 1073741824 bytes", func(_ *Proof, e *Evidence) { e.Limits.MemorySwap = 1 << 30 }},

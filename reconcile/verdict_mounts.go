@@ -64,7 +64,7 @@ var standardMounts = []standardMount{
 	{"/proc/sched_debug", []string{"tmpfs", "devtmpfs"}, "=/null", nil, "", "hidden"},
 	{"/proc/interrupts", []string{"tmpfs", "devtmpfs"}, "=/null", nil, "", "hidden, by newer engines"},
 	{"/proc/scsi", []string{"tmpfs"}, "=/", []string{"ro"}, "", "hidden"},
-	{"/proc/asound", nil, "", []string{"ro"}, "", "hidden"},
+	{"/proc/asound", []string{"tmpfs"}, "=/", []string{"ro"}, "", "hidden"},
 	{"/sys/devices/virtual/powercap", []string{"tmpfs"}, "=/", []string{"ro"}, "", "hidden, by newer engines"},
 	{"/sys/devices/system/cpu/*", []string{"tmpfs"}, "=/", []string{"ro"}, "", "hidden, by newer engines"},
 }

@@ -299,6 +299,9 @@ func TestWhatDiffersIsTold(t *testing.T) {
 		{CheckMounts, "/proc/sys lacks ro", func(_ *Proof, e *Evidence) { withoutOption(mountAt(e, "/proc/sys"), "ro") }},
 		{CheckMounts, "/etc/hosts shows /srv/hosts", func(_ *Proof, e *Evidence) { mountAt(e, "/etc/hosts").Root = "/srv/hosts" }},
 		{CheckMounts, "/dev/null shows /mem", func(_ *Proof, e *Evidence) { mountAt(e, "/dev/null").Root = "/mem" }},
+		{CheckMounts, "/proc/asound is of type ext4", func(_ *Proof, e *Evidence) {
+			e.Mounts = append(e.Mounts, MountPoint{Target: "/proc/asound", Type: "ext4", Root: "/etc", Options: []string{"ro"}})
+		}},
 		{CheckMounts, "/sbin/docker-init isn't mounted", func(_ *Proof, e *Evidence) {
 			e.Mounts = slices.DeleteFunc(e.Mounts, func(m MountPoint) bool { return m.Target == "/sbin/docker-init" })
 		}},

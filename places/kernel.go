@@ -36,8 +36,11 @@ func (o *Observer) lookAtKernel(p reconcile.Proof, pid int, e *reconcile.Evidenc
 		return fmt.Errorf("its root directory can't be opened: %w", bare(err))
 	}
 	defer unix.Close(v.root) //nolint:errcheck // nothing was written
-	if e.Mounts, err = v.mounts(); err != nil {
+	if e.Mounts, err = v.mounts(strconv.Itoa(v.pid)); err != nil {
 		return fmt.Errorf("its mounts can't be read: %w", bare(err))
+	}
+	if e.HostMounts, err = v.hostMounts(); err != nil {
+		return err
 	}
 	if err := v.processes(e); err != nil {
 		return err
@@ -45,6 +48,7 @@ func (o *Observer) lookAtKernel(p reconcile.Proof, pid int, e *reconcile.Evidenc
 	if e.Devices, err = v.devices(); err != nil {
 		return fmt.Errorf("its devices can't be listed: %w", bare(err))
 	}
+	e.HostDevices = hostDevices(p.Container.Devices)
 	e.UserIDs, e.GroupIDs = v.ids("uid_map"), v.ids("gid_map")
 	e.Masks = v.masks()
 	e.Sources = v.sources(e.Mounts)
@@ -60,8 +64,9 @@ func (v kernelView) file(pid int, name string) string {
 	return filepath.Join(v.proc, strconv.Itoa(pid), name)
 }
 
-func (v kernelView) mounts() ([]reconcile.MountPoint, error) {
-	text, err := os.ReadFile(v.file(v.pid, "mountinfo"))
+// mounts are those that a process has, by the name of its directory in /proc.
+func (v kernelView) mounts(process string) ([]reconcile.MountPoint, error) {
+	text, err := os.ReadFile(filepath.Join(v.proc, process, "mountinfo"))
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +79,42 @@ func (v kernelView) mounts() ([]reconcile.MountPoint, error) {
 		out = append(out, m)
 	}
 	return out, nil
+}
+
+// hostMounts are where the file systems of this host are mounted, by device: for the
+// engine, whose mounts a rootless one has for itself, and for this process.
+func (v kernelView) hostMounts() (map[string][]string, error) {
+	parent, err := v.parent()
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]string{}
+	for _, process := range []string{strconv.Itoa(parent), "self"} {
+		mounts, err := v.mounts(process)
+		if err != nil {
+			return nil, fmt.Errorf("this host's mounts can't be read: %w", bare(err))
+		}
+		for _, m := range mounts {
+			if !slices.Contains(out[m.Device], m.Target) {
+				out[m.Device] = append(out[m.Device], m.Target)
+			}
+		}
+	}
+	return out, nil
+}
+
+// parent is the container's first process's: the engine's shim, which is in the engine's
+// own namespaces.
+func (v kernelView) parent() (int, error) {
+	status, err := v.status(v.pid)
+	if err != nil {
+		return 0, err
+	}
+	parent, err := strconv.Atoi(status["PPid"])
+	if err != nil || parent == 0 {
+		return 0, errors.New("its parent, the engine's, isn't on this machine")
+	}
+	return parent, nil
 }
 
 // namespaces are those that a container has for itself.
@@ -136,16 +177,11 @@ func (v kernelView) processes(e *reconcile.Evidence) error {
 	return nil
 }
 
-// shared are the namespaces that the container's first process has from its parent: the
-// engine's shim, which is in the engine's own.
+// shared are the namespaces that the container's first process has from its parent.
 func (v kernelView) shared(own map[string]string) ([]string, error) {
-	status, err := v.status(v.pid)
+	parent, err := v.parent()
 	if err != nil {
 		return nil, err
-	}
-	parent, err := strconv.Atoi(status["PPid"])
-	if err != nil || parent == 0 {
-		return nil, errors.New("its parent, the engine's, isn't on this machine")
 	}
 	var out []string
 	for _, name := range namespaces {
@@ -237,8 +273,8 @@ const maxDevFiles = 4096
 
 // devices are the device nodes in the container's /dev, by their path in it, but for the
 // terminals that it makes there.
-func (v kernelView) devices() ([]string, error) {
-	var out []string
+func (v kernelView) devices() ([]reconcile.Device, error) {
+	var out []reconcile.Device
 	todo, seen := []string{""}, 0
 	for len(todo) > 0 {
 		dir := todo[0]
@@ -257,7 +293,7 @@ func (v kernelView) devices() ([]string, error) {
 			path := filepath.Join(dir, name)
 			switch info.Mode & unix.S_IFMT {
 			case unix.S_IFCHR, unix.S_IFBLK:
-				out = append(out, path)
+				out = append(out, reconcile.Device{Path: path, Number: numberOf(info)})
 			case unix.S_IFDIR:
 				if path != "pts" {
 					todo = append(todo, path)
@@ -272,12 +308,37 @@ func (v kernelView) devices() ([]string, error) {
 			return nil, errors.New("it has too many files")
 		}
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, func(a, b reconcile.Device) int { return strings.Compare(a.Path, b.Path) })
 	return out, nil
 }
 
+// numberOf tells which device a node is of; empty for another file.
+func numberOf(info unix.Stat_t) string {
+	kind := map[uint32]string{unix.S_IFCHR: "c", unix.S_IFBLK: "b"}[info.Mode&unix.S_IFMT]
+	if kind == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s %d:%d", kind, unix.Major(info.Rdev), unix.Minor(info.Rdev))
+}
+
+// hostDevices are this host's own of those that were asked for ("source:target:permissions").
+func hostDevices(asked []string) map[string]reconcile.Device {
+	out := map[string]reconcile.Device{}
+	for _, d := range asked {
+		source, _, _ := strings.Cut(d, ":")
+		path, err := filepath.EvalSymlinks(source)
+		var info unix.Stat_t
+		if err != nil || unix.Stat(path, &info) != nil || numberOf(info) == "" {
+			continue
+		}
+		out[source] = reconcile.Device{Path: path, Number: numberOf(info)}
+	}
+	return out
+}
+
 // sources compares what is mounted with where it is to come from, for every target that
-// was asked for and all that is mounted in one.
+// was asked for and all that is mounted in one, and the init program with what the first
+// process runs.
 func (v kernelView) sources(mounts []reconcile.MountPoint) map[string]reconcile.Source {
 	out := map[string]reconcile.Source{}
 	for _, m := range mounts {
@@ -294,6 +355,9 @@ func (v kernelView) sources(mounts []reconcile.MountPoint) map[string]reconcile.
 				host = filepath.Join(v.features.StorageDir, "volumes", asked.Source, "_data")
 			}
 			out[m.Target] = v.source(m.Target, filepath.Join(host, rest))
+		}
+		if _, asked := out[m.Target]; m.Target == reconcile.InitTarget && !asked {
+			out[m.Target] = v.source(m.Target, v.file(v.pid, "exe"))
 		}
 	}
 	return out

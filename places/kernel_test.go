@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"spaces/reconcile"
 )
 
@@ -136,6 +138,91 @@ func FuzzSocketAddress(f *testing.F) {
 			t.Errorf("%q: %v", line, a)
 		}
 	})
+}
+
+// The init program is the very file that the first process runs.
+func TestInitIsComparedWithWhatRuns(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{"proc/7", "root/sbin"} {
+		if err := os.MkdirAll(filepath.Join(dir, path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{"tini", "other"} {
+		if err := os.WriteFile(filepath.Join(dir, path), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Link(filepath.Join(dir, "tini"), filepath.Join(dir, "root", reconcile.InitTarget)); err != nil {
+		t.Fatal(err)
+	}
+	root, err := unix.Open(filepath.Join(dir, "root"), unix.O_PATH, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(root) //nolint:errcheck // nothing was written
+	v := kernelView{Observer: &Observer{proc: filepath.Join(dir, "proc")}, pid: 7, root: root}
+	for runs, same := range map[string]bool{"tini": true, "other": false} {
+		exe := filepath.Join(dir, "proc/7/exe")
+		_ = os.Remove(exe)
+		if err := os.Symlink(filepath.Join(dir, runs), exe); err != nil {
+			t.Fatal(err)
+		}
+		s, looked := v.sources([]reconcile.MountPoint{{Target: reconcile.InitTarget}})[reconcile.InitTarget]
+		if !looked || s.Err != "" || (s.Inside == s.Outside) != same {
+			t.Errorf("%s: %+v, %t", runs, s, looked)
+		}
+	}
+}
+
+// A device is known by its numbers, by whatever name it was asked for.
+func TestHostDevicesAreKnownByTheirNumbers(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "nothing")
+	if err := os.Symlink("/dev/null", link); err != nil {
+		t.Fatal(err)
+	}
+	null := reconcile.Device{Path: "/dev/null", Number: "c 1:3"}
+	got := hostDevices([]string{"/dev/null:/dev/x:rwm", link + ":/dev/y:r", "/dev/none:/dev/none:r", "/proc/self/status:/dev/z:r"})
+	if want := map[string]reconcile.Device{"/dev/null": null, link: null}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	root, err := unix.Open("/", unix.O_PATH, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(root) //nolint:errcheck // nothing was written
+	inside, err := kernelView{root: root}.devices()
+	if at := slices.IndexFunc(inside, func(d reconcile.Device) bool { return d.Path == "null" }); err != nil || at < 0 || inside[at].Number != "c 1:3" {
+		t.Errorf("%v, %v", inside, err)
+	}
+}
+
+// The engine's own mounts count beside this process's, and none are passed over.
+func TestHostMountsAreTheEnginesToo(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v := kernelView{Observer: &Observer{proc: dir}, pid: 7}
+	write("7/status", "PPid:\t5\n")
+	write("self/mountinfo", "1 0 0:23 / /run rw - tmpfs tmpfs rw\n")
+	if got, err := v.hostMounts(); err == nil {
+		t.Errorf("without the engine's: %v", got)
+	}
+	write("5/mountinfo", "1 0 0:23 / /host/run rw - tmpfs tmpfs rw\n1 0 0:40 / /run rw - tmpfs tmpfs rw\n")
+	got, err := v.hostMounts()
+	if err != nil || len(got) != 2 || !slices.Equal(got["0:23"], []string{"/host/run", "/run"}) || !slices.Equal(got["0:40"], []string{"/run"}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	write("7/status", "PPid:\t0\n")
+	if got, err := v.hostMounts(); err == nil {
+		t.Errorf("without a parent: %v", got)
+	}
 }
 
 // What may not be looked at is an error, which Evidence tells of the space.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -19,6 +20,10 @@ import (
 
 // portTimeout bounds one try of a port of this host: whatever answers, answers at once.
 const portTimeout = time.Second
+
+// hangUpTimeout is for how long a connection that was taken is watched: the engine's
+// relays take each, and end it at once where nothing in the space does.
+const hangUpTimeout = 200 * time.Millisecond
 
 // hostAddresses are this host's own but for loopback and what needs a zone.
 func hostAddresses() ([]netip.Addr, error) {
@@ -57,7 +62,8 @@ func (o *Observer) lookAtPort(ctx context.Context, protocol, binding string, ask
 	if err != nil {
 		return reconcile.PortEvidence{Err: fmt.Sprintf("%s is no address and port", binding)}
 	}
-	answers := func(to netip.AddrPort) bool { return dials(ctx, to) }
+	answers := func(to netip.AddrPort) bool { return dials(ctx, to, true) }
+	taken := func(to netip.AddrPort) bool { return dials(ctx, to, false) }
 	if protocol == "udp" {
 		bound, err := o.bound(protocol, at.Port())
 		if err != nil {
@@ -66,6 +72,7 @@ func (o *Observer) lookAtPort(ctx context.Context, protocol, binding string, ask
 		answers = func(to netip.AddrPort) bool {
 			return slices.ContainsFunc(bound, func(a netip.Addr) bool { return a == to.Addr() || a.IsUnspecified() })
 		}
+		taken = answers
 	}
 	var e reconcile.PortEvidence
 	others := slices.Concat([]netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.IPv6Loopback()}, host)
@@ -76,15 +83,16 @@ func (o *Observer) lookAtPort(ctx context.Context, protocol, binding string, ask
 	e.Answers = answers(at)
 	for _, a := range others {
 		to := netip.AddrPortFrom(a, at.Port())
-		if !slices.Contains(asked, to.String()) && answers(to) {
+		if !slices.Contains(asked, to.String()) && taken(to) {
 			e.Elsewhere = append(e.Elsewhere, to.String())
 		}
 	}
 	return e
 }
 
-// dials tells whether something takes a connection at an address of this host.
-func dials(ctx context.Context, to netip.AddrPort) bool {
+// dials tells whether something takes a connection at an address of this host, and, if
+// asked, whether it keeps it or says something on it.
+func dials(ctx context.Context, to netip.AddrPort, kept bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, portTimeout)
 	defer cancel()
 	var d net.Dialer
@@ -92,8 +100,15 @@ func dials(ctx context.Context, to netip.AddrPort) bool {
 	if err != nil {
 		return false
 	}
-	_ = conn.Close()
-	return true
+	defer conn.Close() //nolint:errcheck // nothing was written
+	if !kept {
+		return true
+	}
+	if conn.SetReadDeadline(time.Now().Add(hangUpTimeout)) != nil {
+		return false
+	}
+	n, err := conn.Read(make([]byte, 1))
+	return n > 0 || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // bound are the addresses of this host at which a port is held: what takes datagrams

@@ -155,7 +155,10 @@ func (p *prober) createProbe(ctx context.Context, proof reconcile.Proof) (id str
 	defer cancel()
 	made, err := p.docker.ContainerCreate(call, config, host, nil, nil, c.Name)
 	if err != nil {
-		return "", fmt.Errorf("cannot create the probe %s: %w", c.Name, err)
+		if call.Err() != nil {
+			id = p.madeUnheard(ctx, c)
+		}
+		return id, fmt.Errorf("cannot create the probe %s: %w", c.Name, err)
 	}
 	if warnings := p.real(made.Warnings); len(warnings) > 0 {
 		return made.ID, &NotAsAskedError{What: containerKey(c.Name), Warnings: warnings}
@@ -173,6 +176,23 @@ func (p *prober) createProbe(ctx context.Context, proof reconcile.Proof) (id str
 		return made.ID, &NotAsAskedError{What: containerKey(c.Name), Fields: differ}
 	}
 	return made.ID, nil
+}
+
+// madeUnheard is the id of a probe that the engine made although nobody waited for its
+// answer; empty for none. One that it has yet to make goes with the next verification.
+func (p *prober) madeUnheard(ctx context.Context, c reconcile.Container) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	got, err := p.find(ctx, c.Name)
+	if err != nil || got == nil {
+		return ""
+	}
+	for name, value := range c.Labels {
+		if got.Config.Labels[name] != value {
+			return ""
+		}
+	}
+	return got.ID
 }
 
 // isProbes is true for what a probe is asked beside what any space is: it is spoken to,

@@ -18,13 +18,20 @@ type Evidence struct {
 	Joined []string
 	// Masks are the kernel's paths, of those that containers must not see, that this
 	// machine has.
-	Masks    []string
-	Mounts   []MountPoint
-	Devices  []string // device nodes, by their path in /dev
-	UserIDs  []IDRange
-	GroupIDs []IDRange
-	Limits   LimitEvidence
-	// Sources are what is mounted at a target and what is at its source, by target.
+	Masks  []string
+	Mounts []MountPoint
+	// HostMounts are where this host's own file systems are mounted, the engine's view of
+	// them included, by device; empty where that could not be read.
+	HostMounts map[string][]string
+	// Devices are the device nodes, by their path in /dev, and HostDevices this host's that
+	// were asked for, by the path asked; those that could not be read aren't in it.
+	Devices     []Device
+	HostDevices map[string]Device
+	UserIDs     []IDRange
+	GroupIDs    []IDRange
+	Limits      LimitEvidence
+	// Sources are what is mounted at a target and what is at its source, by target. That of
+	// the init program is what the first process runs.
 	Sources map[string]Source
 	// Ports are what answers at published ports, by port and binding, "80/tcp 127.0.0.1:8080".
 	Ports map[string]PortEvidence
@@ -56,8 +63,10 @@ type Process struct {
 type MountPoint struct {
 	Target string
 	Type   string
-	// Root is what of its file system is mounted.
-	Root string
+	// Root is what of its file system is mounted, and Device which file system it is, by its
+	// numbers: "0:81".
+	Root   string
+	Device string
 	// Options are this mount's own, Super those of its file system.
 	Options []string
 	Super   []string
@@ -78,7 +87,7 @@ func ParseMount(line string) (MountPoint, bool) {
 		return MountPoint{}, false
 	}
 	m := MountPoint{
-		Target: unescape(f[4]), Root: unescape(f[3]), Type: f[dash+1],
+		Target: unescape(f[4]), Root: unescape(f[3]), Device: f[2], Type: f[dash+1],
 		Options: strings.Split(f[5], ","),
 	}
 	if len(f) > dash+3 {
@@ -105,6 +114,14 @@ func unescape(s string) string {
 		b.WriteByte(s[i])
 	}
 	return b.String()
+}
+
+// Device is a device node.
+type Device struct {
+	// Path is where it is; of one of this host's, without symlinks.
+	Path string
+	// Number is its kind and numbers: "c 1:3".
+	Number string
 }
 
 // IDRange is a line of a uid_map: Size ids from Inside on are those from Outside on.
@@ -189,6 +206,9 @@ type ProbeAnswer struct {
 	// Err is why it could not look.
 	Err string
 }
+
+// ForwardedSilent is what is told of a query for NoName to which nothing came back.
+const ForwardedSilent = "no answer came, as while somebody outside is asked"
 
 // Reach is what came of connecting to an address.
 type Reach string

@@ -283,25 +283,43 @@ func (j *trial) root() {
 	}
 }
 
-// standardDevices are what a container's /dev holds without asking.
-var standardDevices = []string{"console", "full", "null", "random", "tty", "urandom", "zero"}
+// standardDevices are what a container's /dev holds without asking, by their numbers
+// (Documentation/admin-guide/devices.txt of the kernel). A console is a terminal of its own.
+var standardDevices = map[string]string{
+	"console": "c 136:", "full": "c 1:7", "null": "c 1:3", "random": "c 1:8", "tty": "c 5:0", "urandom": "c 1:9", "zero": "c 1:5",
+}
 
 func (j *trial) devices() {
-	var asked, found []string
+	var names, found []string
+	asked := map[string]string{}
 	for _, d := range j.Container.Devices {
 		if parts := strings.Split(d, ":"); len(parts) > 1 {
-			asked = append(asked, strings.TrimPrefix(parts[1], "/dev/"))
+			name := strings.TrimPrefix(parts[1], "/dev/")
+			names = append(names, name)
+			asked[name] = parts[0]
 		}
 	}
-	for _, name := range j.e.Devices {
-		given := slices.ContainsFunc(sortedKeys(j.Container.Mounts), func(target string) bool { return below("/dev/"+name, target) })
-		if !given && !slices.Contains(asked, name) && !slices.Contains(standardDevices, name) {
-			found = append(found, "/dev/"+name)
+	for _, d := range j.e.Devices {
+		if slices.ContainsFunc(sortedKeys(j.Container.Mounts), func(target string) bool { return below("/dev/"+d.Path, target) }) {
+			continue
+		}
+		source, is := asked[d.Path]
+		want := standardDevices[d.Path]
+		if is {
+			want = j.e.HostDevices[source].Number
+		}
+		switch {
+		case is && want == "":
+			found = append(found, "/dev/"+d.Path+" can't be compared with "+source)
+		case want == "":
+			found = append(found, "/dev/"+d.Path)
+		case d.Number != want && !(strings.HasSuffix(want, ":") && strings.HasPrefix(d.Number, want)):
+			found = append(found, "/dev/"+d.Path+" is "+d.Number+", not "+want)
 		}
 	}
 	want := "the usual ones"
-	if len(asked) > 0 {
-		want += " and " + strings.Join(asked, ", ")
+	if len(names) > 0 {
+		want += " and " + strings.Join(names, ", ")
 	}
 	j.settle(CheckDevices, want, found)
 }

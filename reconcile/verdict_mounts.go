@@ -42,7 +42,7 @@ var standardMounts = []standardMount{
 	{"/etc/resolv.conf", nil, "*/containers/ID/resolv.conf", nil, "always", "the resolver"},
 	{"/etc/hostname", nil, "*/containers/ID/hostname", nil, "always", "the host name"},
 	{"/etc/hosts", nil, "*/containers/ID/hosts", nil, "always", "host names"},
-	{"/sbin/docker-init", nil, "", []string{"ro"}, "init", "the init program"},
+	{InitTarget, nil, "", []string{"ro"}, "init", "the init program"},
 	{"/dev/null", []string{"devtmpfs"}, "=/null", nil, "", "a device, on rootless engines"},
 	{"/dev/zero", []string{"devtmpfs"}, "=/zero", nil, "", "a device, on rootless engines"},
 	{"/dev/full", []string{"devtmpfs"}, "=/full", nil, "", "a device, on rootless engines"},
@@ -64,10 +64,13 @@ var standardMounts = []standardMount{
 	{"/proc/sched_debug", []string{"tmpfs", "devtmpfs"}, "=/null", nil, "", "hidden"},
 	{"/proc/interrupts", []string{"tmpfs", "devtmpfs"}, "=/null", nil, "", "hidden, by newer engines"},
 	{"/proc/scsi", []string{"tmpfs"}, "=/", []string{"ro"}, "", "hidden"},
-	{"/proc/asound", nil, "", []string{"ro"}, "", "hidden"},
+	{"/proc/asound", []string{"tmpfs"}, "=/", []string{"ro"}, "", "hidden"},
 	{"/sys/devices/virtual/powercap", []string{"tmpfs"}, "=/", []string{"ro"}, "", "hidden, by newer engines"},
 	{"/sys/devices/system/cpu/*", []string{"tmpfs"}, "=/", []string{"ro"}, "", "hidden, by newer engines"},
 }
+
+// InitTarget is where the engine mounts the init program of a container that is to have one.
+const InitTarget = "/sbin/docker-init"
 
 // StandardMount is a mount of every container, for the reader.
 type StandardMount struct {
@@ -181,23 +184,37 @@ func (j *trial) amiss(m MountPoint) string {
 		return j.amissSource(m, asked)
 	}
 	if options, is := j.Container.Tmpfs[m.Target]; is {
+		if what := j.amissFresh(m); what != "" {
+			return what
+		}
 		return amissTmpfs(m, options)
 	}
 	standard, what := false, ""
 	for _, s := range standardMounts {
-		if s.is(m.Target) {
-			if what = s.amiss(m, j.Proof); what == "" {
-				return ""
-			}
-			standard = true
+		if !s.is(m.Target) || s.need == "init" && !j.Container.Init {
+			continue
 		}
+		switch what = s.amiss(m, j.Proof); {
+		case what != "":
+		case s.need == "init":
+			what = j.amissInit()
+		case m.Type == "tmpfs":
+			what = j.amissFresh(m)
+		}
+		if what == "" {
+			return ""
+		}
+		standard = true
 	}
 	if standard {
 		return what
 	}
 	for _, d := range j.Container.Devices {
 		if parts := strings.Split(d, ":"); len(parts) > 1 && parts[1] == m.Target && m.Type == "devtmpfs" {
-			return ""
+			if "/dev"+m.Root == j.e.HostDevices[parts[0]].Path {
+				return ""
+			}
+			return "shows " + m.Root + ", not " + parts[0]
 		}
 	}
 	// What is mounted in a granted directory on the host is given with it, but never for
@@ -213,6 +230,38 @@ func (j *trial) amiss(m MountPoint) string {
 	return "is nobody's: " + m.Type + " " + m.Root
 }
 
+// amissFresh looks that a tmpfs was made for the container: one of this host's own, as its
+// /run is, has the same type and options, and sockets in it. The engine itself keeps the
+// shared memory of a container mounted at a place of its own.
+func (j *trial) amissFresh(m MountPoint) string {
+	if m.Type != "tmpfs" {
+		return "is of type " + m.Type
+	}
+	if len(j.e.HostMounts) == 0 {
+		return "can't be told from this host's own: its mounts can't be read"
+	}
+	for _, at := range j.e.HostMounts[m.Device] {
+		if m.Target != "/dev/shm" || !strings.HasSuffix(at, "/containers/"+j.ID+"/mounts/shm") {
+			return "is this host's own " + at
+		}
+	}
+	return ""
+}
+
+// amissInit looks that what is mounted as the init program is what the first process runs:
+// any other file there would be one that somebody gave.
+func (j *trial) amissInit() string {
+	switch s, looked := j.e.Sources[InitTarget]; {
+	case !looked:
+		return "was not compared with what the first process runs"
+	case s.Err != "":
+		return "can't be compared with what the first process runs: " + s.Err
+	case s.Inside != s.Outside:
+		return "isn't what the first process runs"
+	}
+	return ""
+}
+
 func (j *trial) amissSource(m MountPoint, asked Mount) string {
 	s, looked := j.e.Sources[m.Target]
 	switch {
@@ -222,6 +271,10 @@ func (j *trial) amissSource(m MountPoint, asked Mount) string {
 		return "can't be compared with " + s.Host + ": " + s.Err
 	case s.Inside != s.Outside:
 		return "isn't what is at " + s.Host
+	case asked.Type == "volume" && !strings.HasSuffix(m.Root, "/"+asked.Source+"/_data"):
+		// A volume that was made of another directory has that mounted where its own would
+		// be, so that both sides are the same.
+		return "shows " + m.Root + ", which isn't the volume's own"
 	case !asked.Writable && !m.has("ro"):
 		return "is writable"
 	case asked.Writable && !m.has("rw"):
@@ -233,8 +286,8 @@ func (j *trial) amissSource(m MountPoint, asked Mount) string {
 }
 
 func amissTmpfs(m MountPoint, asked string) string {
-	if m.Type != "tmpfs" {
-		return "is of type " + m.Type
+	if m.Root != "/" {
+		return "shows " + m.Root
 	}
 	options := strings.Split(asked, ",")
 	want := []string{"nosuid", "nodev", "rw"}

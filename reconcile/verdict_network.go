@@ -94,13 +94,18 @@ func (j *trial) names() {
 
 // forwarding looks that no name but the engine's own gets an answer from anywhere.
 func (j *trial) forwarding() {
-	switch {
+	const want = "no other name is answered"
+	switch found := NoName + ": " + j.e.Network.Forwarded; {
 	case j.Open:
 		j.holds(CheckForwarding, "any name (a network of its leads out)")
+	case j.e.Network.Forwarded == ForwardedSilent && j.Engine.InternalDNSLeaks:
+		// These resolvers stay silent as well where the one that they are told to ask, in
+		// the space itself, isn't there.
+		j.add(CheckForwarding, VerdictUnproven, want, found+"; nor does this engine answer where it can ask nobody")
 	case j.e.Network.Forwarded != "":
-		j.differs(CheckForwarding, "no other name is answered", NoName+": "+j.e.Network.Forwarded)
+		j.differs(CheckForwarding, want, found)
 	default:
-		j.holds(CheckForwarding, "no other name is answered")
+		j.holds(CheckForwarding, want)
 	}
 }
 
@@ -108,6 +113,16 @@ func (j *trial) forwarding() {
 // person accepted it.
 func (j *trial) hostReached() bool {
 	return j.Engine.InternalReachesHost && slices.Contains(j.Accepts, schema.AcceptNetworkNotIsolated)
+}
+
+// unheard is the check of an engine that lets internal networks reach this host, where
+// nothing answered: one port was tried, and others are as open.
+func (j *trial) unheard(check, want string) {
+	v := VerdictUnproven
+	if j.hostReached() {
+		v = VerdictAccepted
+	}
+	j.add(check, v, want, "nothing answered on the port that was tried; this engine keeps nobody from the others")
 }
 
 // gateways looks what answers at its networks' own gateways.
@@ -136,7 +151,9 @@ func (j *trial) gateways() {
 	case len(found) > 0:
 		j.differs(CheckGateway, want, strings.Join(found, "; "))
 	case len(refused) > 0:
-		j.add(CheckGateway, VerdictHolds, want, strings.Join(refused, ", ")+" is the engine's own namespace, where nothing listens")
+		j.add(CheckGateway, VerdictHolds, want, strings.Join(refused, ", ")+" refused: it is the engine's own namespace, not this host's")
+	case j.Engine.InternalReachesHost:
+		j.unheard(CheckGateway, want)
 	default:
 		j.holds(CheckGateway, want)
 	}
@@ -162,6 +179,8 @@ func (j *trial) host() {
 		j.add(CheckHost, VerdictUnproven, want, "this host has no address but loopback")
 	case len(found) > 0 && j.hostReached():
 		j.add(CheckHost, VerdictAccepted, want, strings.Join(found, "; "))
+	case len(found) == 0 && j.Engine.InternalReachesHost && len(j.networks()) > 0:
+		j.unheard(CheckHost, want)
 	default:
 		j.settle(CheckHost, want, found)
 	}

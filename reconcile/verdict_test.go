@@ -129,7 +129,7 @@ const hardenedMounts = `
 const webMounts = `
 1 0 0:217 / /root rw,nosuid,nodev,noexec,relatime - tmpfs tmpfs rw
 1 0 254:0 /srv/work /work ro,relatime - ext4 /dev/vda rw
-1 0 254:0 /v/_data /cache rw,relatime master:2 - ext4 /dev/vda rw
+1 0 254:0 /v/acme-cache/_data /cache rw,relatime master:2 - ext4 /dev/vda rw
 `
 
 func mountTable(t *testing.T, id, text string) []MountPoint {
@@ -158,7 +158,7 @@ func goodEvidence(t *testing.T, p Proof) Evidence {
 			{PID: 7, Name: "spaces", NoNewPrivs: true, Seccomp: 2},
 		},
 		Masks:    []string{"/proc/sys", "/proc/keys", "/sys/firmware"},
-		Devices:  []string{"full", "null", "zero"},
+		Devices:  []Device{{"console", "c 136:4"}, {"full", "c 1:7"}, {"null", "c 1:3"}, {"zero", "c 1:5"}},
 		UserIDs:  []IDRange{{0, 1000, 1}, {1, 100000, 65536}},
 		GroupIDs: []IDRange{{0, 1000, 1}, {1, 100000, 65536}},
 		Limits:   LimitEvidence{Memory: 512 << 20, MemorySwap: 512 << 20, PIDs: 128, NanoCPUs: 5e8},
@@ -169,12 +169,14 @@ func goodEvidence(t *testing.T, p Proof) Evidence {
 		},
 		HostAddresses: []string{"192.168.1.5"},
 	}
+	e.Sources = map[string]Source{InitTarget: {Inside: Inode{1, 4}, Outside: Inode{1, 4}}}
 	switch p.Subject {
 	case "space.web":
 		mounts += webMounts
 		e.Sources = map[string]Source{
-			"/work":  {Inside: Inode{1, 2}, Outside: Inode{1, 2}, Host: "/srv/work"},
-			"/cache": {Inside: Inode{1, 3}, Outside: Inode{1, 3}, Host: "/v/_data"},
+			InitTarget: e.Sources[InitTarget],
+			"/work":    {Inside: Inode{1, 2}, Outside: Inode{1, 2}, Host: "/srv/work"},
+			"/cache":   {Inside: Inode{1, 3}, Outside: Inode{1, 3}, Host: "/v/_data"},
 		}
 		e.Network.Addresses = []string{"172.18.0.2/16"}
 		e.Network.Names = map[string][]string{"web": {"172.18.0.2"}}
@@ -184,6 +186,9 @@ func goodEvidence(t *testing.T, p Proof) Evidence {
 		e.Ports = map[string]PortEvidence{PortKey("80/tcp", "127.0.0.1:7332"): {Answers: true}}
 	}
 	e.Mounts = mountTable(t, p.ID, mounts)
+	e.HostMounts = map[string][]string{
+		"0:23": {"/run"}, "0:25": {"/dev/shm"}, "254:0": {"/"}, "0:216": {"/d/containers/" + p.ID + "/mounts/shm"},
+	}
 	return e
 }
 
@@ -224,6 +229,13 @@ func withoutOption(m *MountPoint, option string) {
 	m.Options = slices.DeleteFunc(slices.Clone(m.Options), func(o string) bool { return o == option })
 }
 
+// giveTun asks for a device and gives it.
+func giveTun(p *Proof, e *Evidence) {
+	p.Container.Devices = []string{"/dev/net/tun:/dev/net/tun:rwm"}
+	e.Devices = []Device{{"net/tun", "c 10:200"}}
+	e.HostDevices = map[string]Device{"/dev/net/tun": {"/dev/net/tun", "c 10:200"}}
+}
+
 // Every check can fail, each by itself, and says what it found.
 func TestWhatDiffersIsTold(t *testing.T) {
 	proofs := provenWorld(t, provenFiles)
@@ -258,6 +270,7 @@ func TestWhatDiffersIsTold(t *testing.T) {
 		{CheckMounts, "/work was not compared", func(_ *Proof, e *Evidence) { delete(e.Sources, "/work") }},
 		{CheckMounts, "/work follows", func(_ *Proof, e *Evidence) { mountAt(e, "/work").Follows = true }},
 		{CheckMounts, "/cache is read-only", func(_ *Proof, e *Evidence) { mountAt(e, "/cache").Options = []string{"ro"} }},
+		{CheckMounts, "/cache shows /etc, which isn't the volume's own", func(_ *Proof, e *Evidence) { mountAt(e, "/cache").Root = "/etc" }},
 		{CheckMounts, "/cache shows on the host", func(_ *Proof, e *Evidence) { mountAt(e, "/cache").Shared = true }},
 		{CheckMounts, "/work isn't mounted", func(_ *Proof, e *Evidence) { mountAt(e, "/work").Target = "/work " }},
 		{CheckMounts, "/extra is nobody's: ext4 /srv", func(_ *Proof, e *Evidence) {
@@ -270,6 +283,15 @@ func TestWhatDiffersIsTold(t *testing.T) {
 		}},
 		{CheckMounts, "/root lacks noexec", func(_ *Proof, e *Evidence) { withoutOption(mountAt(e, "/root"), "noexec") }},
 		{CheckMounts, "/tmp lacks nosuid", func(_ *Proof, e *Evidence) { withoutOption(mountAt(e, "/tmp"), "nosuid") }},
+		{CheckMounts, "/tmp is this host's own /run", func(_ *Proof, e *Evidence) { mountAt(e, "/tmp").Device = "0:23" }},
+		{CheckMounts, "/tmp is this host's own /d/containers/", func(_ *Proof, e *Evidence) { mountAt(e, "/tmp").Device = "0:216" }},
+		{CheckMounts, "/tmp shows /user", func(_ *Proof, e *Evidence) { mountAt(e, "/tmp").Root = "/user" }},
+		{CheckMounts, "/dev/shm is this host's own /dev/shm", func(_ *Proof, e *Evidence) { mountAt(e, "/dev/shm").Device = "0:25" }},
+		{CheckMounts, "/dev/shm is this host's own /d/containers/other/mounts/shm", func(_ *Proof, e *Evidence) {
+			e.HostMounts["0:216"] = []string{"/d/containers/other/mounts/shm"}
+		}},
+		{CheckMounts, "/sys/firmware is this host's own /run", func(_ *Proof, e *Evidence) { mountAt(e, "/sys/firmware").Device = "0:23" }},
+		{CheckMounts, "/tmp can't be told from this host's own", func(_ *Proof, e *Evidence) { e.HostMounts = nil }},
 		{CheckMounts, "/tmp is of type ext4", func(_ *Proof, e *Evidence) { mountAt(e, "/tmp").Type = "ext4" }},
 		{CheckMounts, "/tmp lacks size=1024k", func(p *Proof, _ *Evidence) { p.Container.Tmpfs["/tmp"] = "noexec,nosuid,size=1048576" }},
 		{CheckMounts, "/tmp lacks mode=700", func(p *Proof, _ *Evidence) { p.Container.Tmpfs["/tmp"] = "mode=0700,noexec,nosuid" }},
@@ -277,13 +299,39 @@ func TestWhatDiffersIsTold(t *testing.T) {
 		{CheckMounts, "/proc/sys lacks ro", func(_ *Proof, e *Evidence) { withoutOption(mountAt(e, "/proc/sys"), "ro") }},
 		{CheckMounts, "/etc/hosts shows /srv/hosts", func(_ *Proof, e *Evidence) { mountAt(e, "/etc/hosts").Root = "/srv/hosts" }},
 		{CheckMounts, "/dev/null shows /mem", func(_ *Proof, e *Evidence) { mountAt(e, "/dev/null").Root = "/mem" }},
+		{CheckMounts, "/proc/asound is of type ext4", func(_ *Proof, e *Evidence) {
+			e.Mounts = append(e.Mounts, MountPoint{Target: "/proc/asound", Type: "ext4", Root: "/etc", Options: []string{"ro"}})
+		}},
 		{CheckMounts, "/sbin/docker-init isn't mounted", func(_ *Proof, e *Evidence) {
 			e.Mounts = slices.DeleteFunc(e.Mounts, func(m MountPoint) bool { return m.Target == "/sbin/docker-init" })
 		}},
+		{CheckMounts, "/sbin/docker-init isn't what the first process runs", func(_ *Proof, e *Evidence) { e.Sources[InitTarget] = Source{Inside: Inode{1, 9}} }},
+		{CheckMounts, "/sbin/docker-init can't be compared with what the first process runs: denied", func(_ *Proof, e *Evidence) {
+			e.Sources[InitTarget] = Source{Err: "denied"}
+		}},
+		{CheckMounts, "/sbin/docker-init was not compared", func(_ *Proof, e *Evidence) { delete(e.Sources, InitTarget) }},
+		{CheckMounts, "/sbin/docker-init is nobody's", func(p *Proof, _ *Evidence) { p.Container.Init = false }},
 		{CheckMounts, "/sys/fs/cgroup/cpu lacks ro", func(_ *Proof, e *Evidence) { withoutOption(mountAt(e, "/sys/fs/cgroup/cpu"), "ro") }},
-		{CheckDevices, "/dev/kvm", func(_ *Proof, e *Evidence) { e.Devices = append(e.Devices, "kvm") }},
+		{CheckDevices, "/dev/kvm", func(_ *Proof, e *Evidence) { e.Devices = append(e.Devices, Device{"kvm", "c 10:232"}) }},
+		{CheckDevices, "/dev/null is c 1:1, not c 1:3", func(_ *Proof, e *Evidence) { e.Devices[2].Number = "c 1:1" }},
+		{CheckDevices, "/dev/zero is b 1:5, not c 1:5", func(_ *Proof, e *Evidence) { e.Devices[3].Number = "b 1:5" }},
+		{CheckDevices, "/dev/console is c 5:1", func(_ *Proof, e *Evidence) { e.Devices[0].Number = "c 5:1" }},
+		{CheckDevices, "/dev/net/tun is c 1:1, not c 10:200", func(p *Proof, e *Evidence) {
+			giveTun(p, e)
+			e.Devices[0].Number = "c 1:1"
+		}},
+		{CheckDevices, "/dev/net/tun can't be compared with /dev/net/tun", func(p *Proof, e *Evidence) {
+			giveTun(p, e)
+			e.HostDevices = nil
+		}},
+		{CheckMounts, "/dev/net/tun shows /mem, not /dev/net/tun", func(p *Proof, e *Evidence) {
+			giveTun(p, e)
+			e.Mounts = append(e.Mounts, MountPoint{Target: "/dev/net/tun", Type: "devtmpfs", Root: "/mem"})
+		}},
 		{CheckDevices, "/dev/net/other", func(p *Proof, e *Evidence) {
-			p.Container.Devices, e.Devices = []string{"/dev/net/tun:/dev/net/tun:rwm"}, []string{"net/tun", "net/other"}
+			giveTun(p, e)
+			e.Mounts = append(e.Mounts, MountPoint{Target: "/dev/net/tun", Type: "devtmpfs", Root: "/net/tun"})
+			e.Devices = append(e.Devices, Device{"net/other", "c 10:200"})
 		}},
 		{CheckLimits, "memory unlimited, not 536870912 bytes", func(_ *Proof, e *Evidence) { e.Limits.Memory = 0 }},
 		{CheckLimits, "swap 1073741824 bytes", func(_ *Proof, e *Evidence) { e.Limits.MemorySwap = 1 << 30 }},
@@ -300,6 +348,7 @@ func TestWhatDiffersIsTold(t *testing.T) {
 		{CheckNames, "web doesn't resolve", func(_ *Proof, e *Evidence) { e.Network.Names = nil }},
 		{CheckNames, "which isn't its own", func(_ *Proof, e *Evidence) { e.Network.Names["web"] = []string{"172.18.0.9"} }},
 		{CheckForwarding, "spaces-probe.invalid: yes", func(_ *Proof, e *Evidence) { e.Network.Forwarded = "yes" }},
+		{CheckForwarding, "no answer came", func(_ *Proof, e *Evidence) { e.Network.Forwarded = ForwardedSilent }},
 		{CheckGateway, "172.18.0.1: reached a listener of this host", func(_ *Proof, e *Evidence) {
 			e.Gateways, e.Network.Connect["172.18.0.1"] = []string{"172.18.0.1"}, ReachOurs
 		}},
@@ -401,6 +450,12 @@ func TestWhatAnEngineDoesNotHold(t *testing.T) {
 			VerdictDiffers, "refused",
 		},
 		{
+			"a resolver that stays silent",
+			Engine{Rootless: true, IsolatedGateway: true, InternalDNSLeaks: true},
+			"",
+			func(e *Evidence) { e.Network.Forwarded = ForwardedSilent }, VerdictUnproven, "nor does this engine answer",
+		},
+		{
 			"a way to the gateway",
 			Engine{Rootless: true},
 			"",
@@ -442,12 +497,28 @@ func TestWhatAnEngineDoesNotHold(t *testing.T) {
 			p.Engine, p.Accepts = c.engine, []string{c.accepts}
 			e := goodEvidence(t, p)
 			c.wrong(&e)
-			checks := p.Judge(e)
+			// What is said of silence has a test of its own.
+			checks := slices.DeleteFunc(p.Judge(e), func(k Check) bool { return strings.Contains(k.Got, "nothing answered") })
 			found := slices.Concat(verdicts(checks, VerdictDiffers), verdicts(checks, VerdictAccepted), verdicts(checks, VerdictUnproven))
 			if of := verdicts(checks, c.verdict); len(found) != 1 || len(of) != 1 || !strings.Contains(of[0], c.says) {
 				t.Errorf("%s: %q, of %q", c.verdict, of, found)
 			}
 		})
+	}
+}
+
+// Where an engine lets internal networks reach this host, that one port stays silent
+// proves nothing of the others.
+func TestSilenceIsNoProofWhereTheHostIsReached(t *testing.T) {
+	for accepts, want := range map[string]Verdict{schema.AcceptNetworkNotIsolated: VerdictAccepted, "": VerdictUnproven} {
+		p := proofOf(t, provenWorld(t, provenFiles), "space.web")
+		p.Engine, p.Accepts = Engine{Rootless: true, InternalReachesHost: true}, []string{accepts}
+		e := goodEvidence(t, p)
+		e.Gateways, e.Network.Connect["172.18.0.1"] = []string{"172.18.0.1"}, ReachSilent
+		const says = ": nothing answered on the port that was tried; this engine keeps nobody from the others"
+		if found := verdicts(p.Judge(e), want); !slices.Equal(found, []string{CheckGateway + says, CheckHost + says}) {
+			t.Errorf("accepted %q: %s %q", accepts, want, found)
+		}
 	}
 }
 
@@ -468,7 +539,7 @@ func TestProbeIsHardened(t *testing.T) {
 
 func TestParseMountReadsEveryField(t *testing.T) {
 	m, ok := ParseMount(`36 35 98:0 /a\040b /mnt/x\134y rw,noatime shared:1 master:2 - ext3 /dev/root rw,errors=continue`)
-	if !ok || m.Root != "/a b" || m.Target != `/mnt/x\y` || m.Type != "ext3" || !m.Shared || !m.Follows ||
+	if !ok || m.Root != "/a b" || m.Device != "98:0" || m.Target != `/mnt/x\y` || m.Type != "ext3" || !m.Shared || !m.Follows ||
 		!slices.Equal(m.Options, []string{"rw", "noatime"}) || !slices.Equal(m.Super, []string{"rw", "errors=continue"}) {
 		t.Errorf("%+v, %v", m, ok)
 	}

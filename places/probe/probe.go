@@ -102,15 +102,16 @@ func look(ctx context.Context, r reconcile.ProbeRequest) reconcile.ProbeAnswer {
 			keep()
 		})
 	}
+	resolver := &net.Resolver{PreferGo: true}
 	for _, name := range r.Names {
 		try(func(ctx context.Context) func() {
-			found := resolve(ctx, name)
+			found := resolve(ctx, resolver, name)
 			return func() { a.Names[name] = found }
 		})
 	}
 	if r.NoName != "" {
 		try(func(ctx context.Context) func() {
-			said := forwarded(ctx, r.NoName)
+			said := forwarded(ctx, resolver, r.NoName)
 			return func() { a.Forwarded = said }
 		})
 	}
@@ -171,13 +172,12 @@ func nameservers() ([]string, error) {
 }
 
 // lookup asks the resolver for exactly this name, without the search list.
-func lookup(ctx context.Context, name string) ([]netip.Addr, error) {
-	r := net.Resolver{PreferGo: true}
+func lookup(ctx context.Context, r *net.Resolver, name string) ([]netip.Addr, error) {
 	return r.LookupNetIP(ctx, "ip4", name+".")
 }
 
-func resolve(ctx context.Context, name string) []string {
-	found, err := lookup(ctx, name)
+func resolve(ctx context.Context, r *net.Resolver, name string) []string {
+	found, err := lookup(ctx, r, name)
 	if err != nil {
 		return nil
 	}
@@ -190,16 +190,18 @@ func resolve(ctx context.Context, name string) []string {
 }
 
 // forwarded is what comes back for a name that nobody has: that there is none is an
-// answer as well, which the engine's own resolver never gives by itself. A resolver that
-// fails or stays silent has asked nobody who answered.
-func forwarded(ctx context.Context, name string) string {
-	found, err := lookup(ctx, name)
+// answer as well, which the engine's own resolver never gives by itself. One that fails or
+// refuses at once has asked nobody; one that stays silent may wait for whom it asked.
+func forwarded(ctx context.Context, r *net.Resolver, name string) string {
+	found, err := lookup(ctx, r, name)
 	var dns *net.DNSError
 	switch {
 	case err == nil:
 		return fmt.Sprintf("it resolves to %v", found)
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "a resolver outside says that there is no such name"
+	case ctx.Err() != nil, errors.As(err, &dns) && dns.Timeout():
+		return reconcile.ForwardedSilent
 	}
 	return ""
 }

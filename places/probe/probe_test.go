@@ -78,6 +78,55 @@ func TestProbeTellsWhatItReaches(t *testing.T) {
 	}
 }
 
+// resolverWith asks one on loopback, that answers each query with a code of its own, or
+// not at all.
+func resolverWith(t *testing.T, code int) *net.Resolver {
+	t.Helper()
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	go func() {
+		query := make([]byte, 512)
+		for {
+			n, from, err := server.ReadFrom(query)
+			if err != nil {
+				return
+			}
+			if n < 12 || code < 0 {
+				continue
+			}
+			query[2], query[3] = query[2]|0x80, byte(code)
+			_, _ = server.WriteTo(query[:n], from)
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "udp", server.LocalAddr().String())
+	}}
+}
+
+// Only a resolver that fails or refuses has sent nothing on.
+func TestProbeTellsWhetherANameWasSentOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		code int
+		says string
+	}{
+		"silent":  {-1, reconcile.ForwardedSilent},
+		"failed":  {2, ""},
+		"no name": {3, "no such name"},
+		"refused": {5, ""},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		got := forwarded(ctx, resolverWith(t, c.code), reconcile.NoName)
+		cancel()
+		if (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 func TestProbeRefusesWhatItCannotRead(t *testing.T) {
 	for _, request := range []string{"", "{", "[]", `{"Port": "x"}`} {
 		if _, err := ask(t, request); err == nil || !strings.Contains(err.Error(), "cannot understand") {

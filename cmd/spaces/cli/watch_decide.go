@@ -52,15 +52,15 @@ func (w *watch) decide(ctx context.Context, aborted <-chan struct{}, v *view, ho
 	propose := func(decision string) *proposal { return &proposal{planned: how, decision: decision, view: v} }
 	bars := barred(v.plan, true)
 	switch {
-	case !v.plan.HasChanges():
-		w.withdraw()
-		w.propose(propose(decisionNothing))
-		return nil
-	case len(bars) > 0:
+	case len(bars) > 0: // with no step beside them, too: what the files ask for isn't so
 		w.withdraw()
 		p := propose(decisionRefused)
 		p.refusals = bars
 		w.propose(p)
+		return nil
+	case !v.plan.HasChanges():
+		w.withdraw()
+		w.propose(propose(decisionNothing))
 		return nil
 	case w.planOnly:
 		w.propose(propose(decisionOnly))

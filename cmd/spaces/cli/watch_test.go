@@ -219,6 +219,19 @@ func TestWatchReportsAndWaitsOnAPipe(t *testing.T) {
 	}
 }
 
+// A refusal may be all that there is of a plan.
+func TestWatchTellsOfARefusalAlone(t *testing.T) {
+	head, _, _ := strings.Cut(small, "network \"inside\"")
+	w := newWorld(t, "main.hcl", head+"space \"web\" {\n  image = image.ref\n}\n").pulled()
+	w.engine.actual.Taken.Containers = map[string]string{"acme-web": "a container nobody labelled"}
+	running := w.watch(true)
+	running.sees("name-taken")
+	running.sees("refused: a person must act first")
+	running.engine.changes(func(a *reconcile.Actual) { a.Taken = reconcile.Taken{} })
+	running.sees("✓ create space.web")
+	running.ends(0)
+}
+
 // What was let through once comes back without a question. This engine takes every step
 // and does none, so that all of it is missing at once.
 func TestWatchBringsBackUnasked(t *testing.T) {

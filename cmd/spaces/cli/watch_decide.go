@@ -60,6 +60,11 @@ func (w *watch) decide(ctx context.Context, aborted <-chan struct{}, v *view, ho
 		return nil
 	case !v.plan.HasChanges():
 		w.withdraw()
+		if v.changesGuards() && !w.planOnly {
+			if err := w.protect(ctx, v); err != nil {
+				return w.notNow(ctx, err)
+			}
+		}
 		w.propose(propose(decisionNothing))
 		return nil
 	case w.planOnly:
@@ -168,23 +173,13 @@ func (w *watch) answered(ctx context.Context, aborted <-chan struct{}, a answer)
 // what would be done. The error ends the watch.
 func (w *watch) carryOut(ctx context.Context, aborted <-chan struct{}, p *proposal) error {
 	w.settled, w.shown = false, nil
-	lock, err := w.lock(ctx, w.project.root.ApplyLock())
+	c := w.carry
+	c.auto, c.only = false, p.ids
+	lock, v, err := w.claimed(ctx, c, p.view)
 	if err != nil {
 		return w.notNow(ctx, err)
 	}
 	defer lock.Release()
-	c := w.carry
-	c.auto, c.only = false, p.ids
-	v, err := c.again(ctx, w.engine, p.view)
-	if err == nil && len(barred(v.plan, true)) > 0 {
-		err = c.refused(barred(v.plan, true))
-	}
-	if err == nil {
-		err = c.claim(v)
-	}
-	if err != nil {
-		return w.notNow(ctx, err)
-	}
 	w.pace.tried(time.Now(), subjectsOf(v.plan)...)
 	w.clock.heard(time.Now()) // what comes of it is planned
 	report := w.newSteps(ctx, v.plan)
@@ -205,6 +200,39 @@ func (w *watch) carryOut(ctx context.Context, aborted <-chan struct{}, p *propos
 		return &reportedError{failed}
 	}
 	return nil
+}
+
+// claimed has the project's lock, and a plan made with it that is what was approved and
+// is claimed.
+func (w *watch) claimed(ctx context.Context, c carry, approved *view) (*places.Lock, *view, error) {
+	lock, err := c.lock(ctx, c.project.root.ApplyLock())
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := c.again(ctx, w.engine, approved)
+	if err == nil && len(barred(v.plan, true)) > 0 {
+		err = c.refused(barred(v.plan, true))
+	}
+	if err == nil {
+		err = c.claim(v)
+	}
+	if err != nil {
+		lock.Release()
+		return nil, nil, err
+	}
+	return lock, v, nil
+}
+
+// protect records what is protected, where nothing else is to be done.
+func (w *watch) protect(ctx context.Context, v *view) error {
+	c := w.carry
+	c.auto, c.only = false, nil
+	lock, _, err := w.claimed(ctx, c, v)
+	if err != nil {
+		return err
+	}
+	w.solved(ofApply)
+	return lock.Release()
 }
 
 // subjectsOf are what a plan's items are about, each once.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -229,6 +230,40 @@ func TestWatchTellsOfARefusalAlone(t *testing.T) {
 	running.sees("refused: a person must act first")
 	running.engine.changes(func(a *reconcile.Actual) { a.Taken = reconcile.Taken{} })
 	running.sees("✓ create space.web")
+	running.ends(0)
+}
+
+// Protection alone makes no step, and is recorded all the same.
+func TestWatchRecordsProtection(t *testing.T) {
+	project, _, _ := strings.Cut(small, "image \"ref\"")
+	data := "grant \"data\" {\n  volume  = \"data\"\n  target  = \"/data\"\n%s}\n"
+	w := newWorld(t, "main.hcl", project+fmt.Sprintf(data, ""))
+	labels := w.running("data").Labels
+	labels[reconcile.LabelKind] = string(reconcile.KindVolume)
+	w.engine.actual.Volumes = []reconcile.ObservedVolume{{Volume: reconcile.Volume{Name: "acme-data", Driver: "local", Labels: labels}}}
+	root := places.DataRoot(w.dataRoot())
+	protected := func() string {
+		t.Helper()
+		guards, err := root.Guards()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(guards)
+	}
+	only := w.watch(false, "--plan-only")
+	only.sees("nothing to do")
+	w.write("main.hcl", project+fmt.Sprintf(data, "  protect = true\n"))
+	only.sees("files changed: planned")
+	only.sees("nothing to do")
+	if got := protected(); strings.Contains(got, "data") {
+		t.Errorf("--plan-only recorded %s", got)
+	}
+	only.ends(0)
+	running := w.watch(false)
+	running.sees("nothing to do")
+	if got := protected(); !strings.Contains(got, "data") {
+		t.Errorf("protected are %s", got)
+	}
 	running.ends(0)
 }
 

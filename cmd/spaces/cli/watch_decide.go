@@ -180,11 +180,11 @@ func (w *watch) carryOut(ctx context.Context, aborted <-chan struct{}, p *propos
 		return w.notNow(ctx, err)
 	}
 	defer lock.Release()
-	w.pace.tried(time.Now(), subjectsOf(v.plan)...)
 	w.clock.heard(time.Now()) // what comes of it is planned
 	report := w.newSteps(ctx, v.plan)
 	result, failed, err := c.execute(ctx, aborted, w.engine, v, report.event, report.output)
 	report.end()
+	w.pace.tried(time.Now(), triedOf(v.plan, result)...)
 	if err != nil {
 		return w.notNow(ctx, err)
 	}
@@ -235,11 +235,21 @@ func (w *watch) protect(ctx context.Context, v *view) error {
 	return lock.Release()
 }
 
-// subjectsOf are what a plan's items are about, each once.
-func subjectsOf(plan *reconcile.Plan) []string {
+// triedOf are what the steps that began are about, each once. What was skipped after
+// another's failure is as due as it was.
+func triedOf(plan *reconcile.Plan, result reconcile.Result) []string {
+	began := map[string]bool{}
+	for _, id := range result.Done {
+		began[id] = true
+	}
+	for _, f := range result.Failed {
+		began[f.Item] = true
+	}
 	var out []string
 	for _, i := range plan.Items {
-		out = append(out, i.Subject)
+		if began[i.ID] {
+			out = append(out, i.Subject)
+		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -335,6 +335,29 @@ func TestWatchBacksOff(t *testing.T) {
 	}
 }
 
+// One that fails keeps no other from its turn.
+func TestWatchStarvesNobody(t *testing.T) {
+	head, _, _ := strings.Cut(small, "network \"inside\"")
+	files := head
+	for _, name := range []string{"bad", "good1", "good2", "good3", "good4"} {
+		files += "space \"" + name + "\" {\n  image = image.ref\n}\n"
+	}
+	w := newWorld(t, "main.hcl", files).pulled()
+	w.engine.step = func(_ context.Context, s reconcile.Step) error {
+		if s.(reconcile.CreateSpace).Container.Name == "acme-bad" {
+			return errors.New("the engine doesn't want to")
+		}
+		return nil
+	}
+	// One at a time, in the order of the plan: the bad one is the first.
+	running := w.watch(false, "--parallelism", "1")
+	running.sees("✗ create space.bad")
+	for _, name := range []string{"good1", "good2", "good3", "good4"} {
+		running.sees("✓ create space." + name)
+	}
+	running.ends(0)
+}
+
 func TestWatchTellsOfADefect(t *testing.T) {
 	w := newWorld(t, "main.hcl", small).pulled()
 	w.engine.memory = newFakeMemory(w.engine)

@@ -25,6 +25,7 @@ type clock struct {
 
 	since time.Time     // of the first change that is not planned yet; zero for none
 	delay time.Duration // before the engine is looked for again
+	busy  time.Duration // before it is tried again to begin; zero if nothing stood in the way
 }
 
 func newClock(audit time.Duration) clock {
@@ -58,6 +59,12 @@ func (c *clock) heard(now time.Time) {
 func (c *clock) lookAgain() {
 	c.delay = min(max(soonest, 2*c.delay), latest)
 	c.reconnect.Reset(c.delay/2 + rand.N(c.delay))
+}
+
+// notYet is how long to wait after nothing could be begun, longer each time.
+func (c *clock) notYet() time.Duration {
+	c.busy = min(max(firstPause, 2*c.busy), longestPause)
+	return c.busy
 }
 
 const (

@@ -172,7 +172,6 @@ func (w *watch) answered(ctx context.Context, aborted <-chan struct{}, a answer)
 // carryOut carries a proposal out as apply does: with the lock, and only if it is still
 // what would be done. The error ends the watch.
 func (w *watch) carryOut(ctx context.Context, aborted <-chan struct{}, p *proposal) error {
-	w.settled, w.shown = false, nil
 	c := w.carry
 	c.auto, c.only = false, p.ids
 	lock, v, err := w.claimed(ctx, c, p.view)
@@ -180,6 +179,8 @@ func (w *watch) carryOut(ctx context.Context, aborted <-chan struct{}, p *propos
 		return w.notNow(ctx, err)
 	}
 	defer lock.Release()
+	w.settled, w.shown = false, nil
+	w.sayApplying(v.plan)
 	w.clock.heard(time.Now()) // what comes of it is planned
 	report := w.newSteps(ctx, v.plan)
 	result, failed, err := c.execute(ctx, aborted, w.engine, v, report.event, report.output)
@@ -220,6 +221,7 @@ func (w *watch) claimed(ctx context.Context, c carry, approved *view) (*places.L
 		lock.Release()
 		return nil, nil, err
 	}
+	w.clock.busy = 0
 	return lock, v, nil
 }
 
@@ -255,8 +257,8 @@ func triedOf(plan *reconcile.Plan, result reconcile.Result) []string {
 	return slices.Compact(out)
 }
 
-// notNow says why nothing was begun. It is planned again: what moved, another's apply
-// and an engine that went are seen then.
+// notNow says why nothing was begun. It is planned again, later each time: what moved,
+// another's apply and an engine that went are seen then.
 func (w *watch) notNow(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -266,7 +268,7 @@ func (w *watch) notNow(ctx context.Context, err error) error {
 		w.memory.Forget()
 	}
 	w.sayProblem(ofApply, err)
-	w.retryIn(firstPause)
+	w.retryIn(w.clock.notYet())
 	return nil
 }
 

@@ -168,6 +168,7 @@ func (w *watch) reload() bool {
 	}
 	if !sameSources(p.sources, w.project.sources) {
 		w.pace.renew()
+		w.clock.busy = 0
 	}
 	w.adopt(p)
 	return true

@@ -428,6 +428,38 @@ func TestWatchWaitsItsTurn(t *testing.T) {
 	}
 }
 
+// While another holds the lock, the plan that waits for it is printed once, and nothing
+// is said to be applied.
+func TestWatchSaysOnceWhatWaitsForTheLock(t *testing.T) {
+	w := newWorld(t, "main.hcl", small).pulled()
+	root := places.DataRoot(w.dataRoot())
+	if err := os.MkdirAll(filepath.Dir(root.ApplyLock()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := places.Acquire(t.Context(), root.ApplyLock(), places.Holder{PID: os.Getpid(), Verb: "verify"}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	third := make(chan bool)
+	w.engine.onLook = func(n int, _ *reconcile.Actual) {
+		if n == 3 {
+			close(third)
+		}
+	}
+	running := w.watch(false, "--auto-approve")
+	running.sees("apply.lock: spaces verify (pid ")
+	<-third
+	if said := running.said.String(); strings.Count(said, "+ create space.web") != 1 || strings.Contains(said, "applying") {
+		t.Errorf("said, while it waited:\n%s", said)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	running.sees("applying 2 steps")
+	running.sees("✓ create space.web")
+	running.ends(0)
+}
+
 // The step that runs ends by itself, and no other starts.
 func TestWatchInterruptedWhileItApplies(t *testing.T) {
 	w := newWorld(t, "main.hcl", small).pulled()
@@ -474,6 +506,21 @@ func TestOneWatchAProject(t *testing.T) {
 	w.want(1, "watch")
 	says(t, w.err.String(), "watch.lock: spaces watch (pid ")
 	running.ends(0)
+}
+
+func TestNotYet(t *testing.T) {
+	var c clock
+	for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+		if got := c.notYet(); got != want {
+			t.Errorf("waits %s, want %s", got, want)
+		}
+	}
+	for range 20 {
+		c.notYet()
+	}
+	if got := c.notYet(); got != longestPause {
+		t.Errorf("waits %s at most, want %s", got, longestPause)
+	}
 }
 
 func TestPace(t *testing.T) {

@@ -23,6 +23,7 @@ type clock struct {
 	reconnect *time.Timer
 	audit     *time.Ticker
 
+	had   time.Time     // when the engine was there last, after it wasn't
 	since time.Time     // of the first change that is not planned yet; zero for none
 	delay time.Duration // before the engine is looked for again
 	busy  time.Duration // before it is tried again to begin; zero if nothing stood in the way
@@ -52,6 +53,15 @@ func (c *clock) heard(now time.Time) {
 		c.since = now
 	}
 	c.settle.Reset(max(0, min(quiet, patience-now.Sub(c.since))))
+}
+
+// lost begins to look for the engine. One that comes and goes is looked for as late as
+// one that stays away.
+func (c *clock) lost(now time.Time) {
+	if now.Sub(c.had) >= recovery {
+		c.delay = 0
+	}
+	c.lookAgain()
 }
 
 // lookAgain sets when to look for the engine, later each time. Not all watches of a

@@ -508,6 +508,48 @@ func TestOneWatchAProject(t *testing.T) {
 	running.ends(0)
 }
 
+// An engine that comes and goes is looked for later and later.
+func TestFlapping(t *testing.T) {
+	c := newClock(time.Hour)
+	defer c.stop()
+	now := time.Now()
+	for _, want := range []time.Duration{soonest, 2 * soonest, 4 * soonest} {
+		c.had = now
+		now = now.Add(time.Second)
+		c.lost(now)
+		if c.delay != want {
+			t.Errorf("waits about %s, want %s", c.delay, want)
+		}
+	}
+	c.had = now
+	c.lost(now.Add(recovery))
+	if c.delay != soonest {
+		t.Errorf("waits about %s after it was there for long", c.delay)
+	}
+}
+
+// The loop leaves it to the clock how soon: four losses take as long as their pauses do
+// at least.
+func TestWatchLetsAnEngineFlap(t *testing.T) {
+	w := newWorld(t, "main.hcl", small).pulled()
+	began := time.Now()
+	running := w.watch(false)
+	running.sees("waiting: run")
+	for range 4 {
+		w.engine.mu.Lock()
+		m := w.engine.memory
+		w.engine.memory = nil
+		w.engine.mu.Unlock()
+		close(m.lost)
+		running.sees("the engine is back")
+		running.sees("waiting: run")
+	}
+	if took, least := time.Since(began), 15*soonest/2; took < least {
+		t.Errorf("looked for it four times in %s; it is %s at least", took, least)
+	}
+	running.ends(0)
+}
+
 func TestNotYet(t *testing.T) {
 	var c clock
 	for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {

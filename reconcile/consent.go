@@ -9,6 +9,21 @@ import (
 // it what of a plan needs a person's yes. The zero value has let nothing through.
 type Consent struct {
 	granted map[Access]bool // as Access.bare has them
+	// applied is what each space was asked to be when it was let through, by address.
+	// Access alone tells nothing of what uses it: another command isn't what was approved.
+	applied map[string][]Field
+}
+
+// asking is all that the files and the host ask of a space.
+type asking struct {
+	container Container // with the digests of its file grants
+	input     string    // what its image is made from; empty for one that isn't made here
+}
+
+func (a asking) fields() []Field {
+	f := fieldList{withContent(a.container)}
+	f.add("image.input", a.input)
+	return f.sorted()
 }
 
 // Part is some of a plan's items that hang together: none of them needs an item that
@@ -23,8 +38,8 @@ type Part struct {
 }
 
 // Parts splits a plan. What needs nobody's yes neither widens access nor stops, replaces
-// or destroys anything; access that was carried out before, and is still asked for, isn't
-// widened by bringing it back. What hangs together is asked together: half a change may
+// or destroys anything; access that was carried out before, and is still asked for by the
+// same container, isn't widened by bringing it back. What hangs together is asked together: half a change may
 // be worse than none.
 func (c *Consent) Parts(p *Plan) []Part {
 	group := together(p.Items)
@@ -90,7 +105,7 @@ const hostsOfOthers = ""
 func (c *Consent) widened(p *Plan) map[string]bool {
 	out := map[string]bool{}
 	for _, a := range p.Access {
-		if !a.Gains || c.granted[a.bare()] {
+		if !a.Gains || c.granted[a.bare()] && c.knows(p, a.Space) {
 			continue
 		}
 		out[a.Space] = true
@@ -129,20 +144,75 @@ func together(items []Item) []int {
 	return group
 }
 
+// knows tells whether a space is asked to be what it was when it was let through.
+func (c *Consent) knows(p *Plan, subject string) bool {
+	before, known := c.applied[subject]
+	now, asked := p.asking[subject]
+	return known && asked && slices.Equal(before, now.fields())
+}
+
 // Carried takes a plan whose items were all carried out for let through.
 func (c *Consent) Carried(p *Plan) {
 	if c.granted == nil {
-		c.granted = map[Access]bool{}
+		c.granted, c.applied = map[Access]bool{}, map[string][]Field{}
 	}
-	done := map[string]bool{}
+	steps := map[string][]Step{}
 	for _, i := range p.Items {
-		done[i.Subject] = true
+		steps[i.Subject] = append(steps[i.Subject], i.Step)
+	}
+	whole := map[string]bool{}
+	for subject, done := range steps {
+		now, asked := p.asking[subject]
+		if !asked {
+			continue
+		}
+		whole[subject] = slices.ContainsFunc(done, runsWhole)
+		before, known := c.applied[subject]
+		if fields := now.fields(); whole[subject] || known && reaches(done, before, fields) {
+			c.applied[subject] = fields
+		}
 	}
 	for _, a := range p.Access {
-		if done[a.Space] && a.Gains {
+		if len(steps[a.Space]) > 0 && a.Gains {
 			c.granted[a.bare()] = true
 		}
 	}
+	for _, a := range p.Reached {
+		if whole[a.Space] {
+			c.granted[a.bare()] = true
+		}
+	}
+}
+
+// runsWhole is true for a step after which all that is asked of a space runs.
+func runsWhole(s Step) bool {
+	switch s.(type) {
+	case CreateSpace, ReplaceSpace, StartSpace:
+		return true
+	}
+	return false
+}
+
+// reaches tells whether steps that change a container as it runs make what was let
+// through what is asked now. What else differs came about in another way.
+func reaches(done []Step, before, now []Field) bool {
+	for _, d := range differences(before, now) {
+		set, element, _, _ := cutKey(d.path)
+		if !slices.ContainsFunc(done, func(s Step) bool {
+			switch s := s.(type) {
+			case UpdateSpace:
+				return slices.Contains(s.Fields, d.path)
+			case ConnectSpace:
+				return set == "network" && element == s.Network
+			case DisconnectSpace:
+				return set == "network" && element == s.Network
+			}
+			return false
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // Asked forgets what the files no longer ask for: giving it again later is new.
@@ -154,6 +224,11 @@ func (c *Consent) Asked(p *Plan) {
 	for a := range c.granted {
 		if !asked[a] {
 			delete(c.granted, a)
+		}
+	}
+	for subject := range c.applied {
+		if _, is := p.asking[subject]; !is {
+			delete(c.applied, subject)
 		}
 	}
 }

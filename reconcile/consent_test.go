@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -169,6 +170,129 @@ func TestConsentKnowsWhatItCarried(t *testing.T) {
 	c.Asked(without)
 	if !asked(&c, gone) {
 		t.Error("what the files no longer asked for came back unasked")
+	}
+}
+
+// What comes back unasked is the very container that was let through, and no other one
+// that reaches as much.
+func TestConsentKnowsTheContainer(t *testing.T) {
+	const (
+		other = `space "web" {
+  image    = image.tool
+  networks = [network.inside]
+  command  = ["other"]
+}
+`
+		limited = `space "web" {
+  image    = image.tool
+  networks = [network.inside]
+  command  = ["other"]
+  limits {
+    memory = "64MiB"
+  }
+}
+`
+		moved = `space "site" {
+  image    = image.tool
+  networks = [network.inside]
+}
+
+moved {
+  from = space.web
+  to   = space.site
+}
+`
+	)
+	type step struct{ before, after, world string }
+	fresh := step{"", consentWeb, ""}
+	for _, c := range []struct {
+		name    string
+		carried []step
+		then    step
+		asks    []string
+	}{
+		{
+			name: "another command, and gone", carried: []step{fresh},
+			then: step{consentWeb, other, "remove acme-web"},
+			asks: []string{"create space.web: it widens access"},
+		},
+		{
+			name: "another variable, and gone", carried: []step{fresh},
+			then: step{consentWeb, strings.Replace(consentWeb, "networks", "env = { A = \"b\" }\n  networks", 1), "remove acme-web"},
+			asks: []string{"create space.web: it widens access"},
+		},
+		{
+			name: "another one that somebody made, and stopped", carried: []step{fresh},
+			then: step{other, other, "state acme-web exited"},
+			asks: []string{"start space.web: it widens access"},
+		},
+		{
+			name: "replaced, and gone", carried: []step{{consentWeb, other, ""}},
+			then: step{other, other, "remove acme-web"},
+		},
+		{
+			name: "replaced, and the older one gone", carried: []step{fresh, {consentWeb, other, ""}},
+			then: step{other, consentWeb, "remove acme-web"},
+			asks: []string{"create space.web: it widens access"},
+		},
+		{
+			name: "started, and gone", carried: []step{{consentWeb, consentWeb, "state acme-web exited"}},
+			then: step{consentWeb, consentWeb, "remove acme-web"},
+		},
+		{
+			name: "moved, and gone", carried: []step{fresh, {consentWeb, moved, ""}},
+			then: step{moved, moved, "remove acme-site"},
+		},
+		{
+			name: "limited as it ran, and gone", carried: []step{{"", other, ""}, {other, limited, ""}},
+			then: step{limited, limited, "remove acme-web"},
+		},
+		{
+			// The limit is this watch's, and the command somebody else's.
+			name: "another one that somebody made, limited as it ran, and gone", carried: []step{fresh, {other, limited, ""}},
+			then: step{limited, limited, "remove acme-web"},
+			asks: []string{"create space.web: it widens access"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plan := func(s step) *Plan {
+				return planOf(t, map[string]string{"before.hcl": consentHead + s.before, "main.hcl": consentHead + s.after, "world.txt": s.world})
+			}
+			var consent Consent
+			for _, s := range c.carried {
+				p := plan(s)
+				consent.Asked(p)
+				consent.Carried(p)
+			}
+			p := plan(c.then)
+			consent.Asked(p)
+			var asks []string
+			for _, part := range consent.Parts(p) {
+				asks = append(asks, part.Asks...)
+			}
+			if !slices.Equal(asks, c.asks) {
+				t.Errorf("asks %q, want %q\n%s", asks, c.asks, p)
+			}
+		})
+	}
+}
+
+// An image that is made from something else isn't the one that was let through, whatever
+// it is called.
+func TestConsentKnowsTheImage(t *testing.T) {
+	files := strings.Replace(consentHead, `reference = "tool@sha256:`+strings.Repeat("0", 64)+`"`, `binary = "spaces"`, 1) + consentWeb
+	made := func(from string) *Plan {
+		return planOf(t, map[string]string{
+			"before.hcl": files, "main.hcl": files, "world.txt": "remove acme-web\ninput image.tool sha256:" + from,
+		})
+	}
+	var consent Consent
+	consent.Carried(made("aa"))
+	for from, want := range map[string]bool{"aa": false, "bb": true} {
+		p := made(from)
+		if asks := slices.ContainsFunc(consent.Parts(p), func(p Part) bool { return len(p.Asks) > 0 }); asks != want {
+			t.Errorf("asks %v for an image of %s\n%s", asks, from, p)
+		}
 	}
 }
 

@@ -74,9 +74,11 @@ type world struct {
 	twins   map[string]bool
 	volumes map[string]*ObservedVolume
 
-	// imageItem is what makes an image, and imageInput what from, by reference.
+	// imageItem is what makes an image, imageInput what from, and input what each image of
+	// the files is to be made from, whether it is there or not, by reference.
 	imageItem  map[string]string
 	imageInput map[string]string
+	input      map[string]string
 	// netGone, netMade and volMade are the ids of the items that remove and make.
 	netGone map[string]string
 	netMade map[string]string
@@ -120,6 +122,7 @@ func newWorld(d Desired, h HostFacts, a Actual, o Options) *world {
 		volumes:      map[string]*ObservedVolume{},
 		imageItem:    map[string]string{},
 		imageInput:   map[string]string{},
+		input:        map[string]string{},
 		netGone:      map[string]string{},
 		netMade:      map[string]string{},
 		volGone:      map[string]string{},
@@ -135,7 +138,7 @@ func newWorld(d Desired, h HostFacts, a Actual, o Options) *world {
 		refused:      map[string]bool{},
 		moved:        map[string]Space{},
 		left:         map[string]bool{},
-		plan:         Plan{Project: d.Project, Endpoint: d.Endpoint, Engine: a.Engine.Name},
+		plan:         Plan{Project: d.Project, Endpoint: d.Endpoint, Engine: a.Engine.Name, asking: make(map[string]asking, len(d.Spaces))},
 	}
 	for _, s := range d.Spaces {
 		w.addresses[s.Container.Name] = s.Address.String()
@@ -288,6 +291,7 @@ func (w *world) makeImage(i Image, facts ImageFacts, exists bool) {
 		return
 	}
 	want := input.Joined(w.actual.Images)
+	w.input[i.Reference] = want
 	if exists && checked && facts.Input == want {
 		return
 	}

@@ -23,6 +23,8 @@ type Plan struct {
 	Access []AccessChange
 	// Reached is all that the spaces of the files will reach; no record keeps it.
 	Reached []Access
+	// asking is what is asked of each space, by address, for Consent; no record keeps it.
+	asking map[string]asking
 	// Items are in an order in which they can be carried out.
 	Items []Item
 	// Standing is what a reviewer must see in every plan: loosenings, networks and

@@ -98,10 +98,12 @@ func (w *world) makeSpaces() {
 			w.shownOnly(s)
 			continue
 		}
-		if c := w.containerOf(s); c != nil {
-			w.compareSpace(s, c)
+		c := w.onHost(s)
+		w.plan.asking[s.Address.String()] = asking{c, w.input[c.Image]}
+		if got := w.containerOf(s); got != nil {
+			w.compareSpace(s, c, got)
 		} else {
-			w.createSpace(s)
+			w.createSpace(s, c)
 		}
 	}
 	w.waitForEachOther()
@@ -163,13 +165,12 @@ func (w *world) differs(s Space, got *ObservedContainer, what string) {
 	})
 }
 
-func (w *world) createSpace(s Space) {
-	name := s.Container.Name
+func (w *world) createSpace(s Space, c Container) {
+	name := c.Name
 	if holder, taken := w.actual.Taken.Containers[name]; taken {
 		w.refuseTaken("container", name, holder, s.Address.String(), s.Origin)
 		return
 	}
-	c := w.onHost(s)
 	shown := c
 	if facts, known := w.actual.Images[c.Image]; known && w.imageItem[c.Image] == "" {
 		shown = WithImage(c, facts)
@@ -209,8 +210,7 @@ func (w *world) needsOf(c Container) []string {
 }
 
 // compareSpace plans what makes a container that exists what is asked.
-func (w *world) compareSpace(s Space, got *ObservedContainer) {
-	c := w.onHost(s)
+func (w *world) compareSpace(s Space, c Container, got *ObservedContainer) {
 	label, state := parseApplied(w.host.Digest, got.Labels[LabelApplied])
 	want, image := w.expected(c, got, label)
 	ds := differences(w.observedFields(got, label), want.Fields())

@@ -105,12 +105,12 @@ func (w *watch) run(ctx context.Context) error {
 		return err
 	}
 	defer w.files.Close()
+	w.clock = newClock(w.auditEvery)
+	defer w.clock.stop()
 	if err := w.connect(ctx); err != nil {
 		return w.cannotStart(ctx, err)
 	}
 	defer w.disconnect()
-	w.clock = newClock(w.auditEvery)
-	defer w.clock.stop()
 	w.sayWatching()
 	return w.loop(ctx, aborted)
 }
@@ -159,6 +159,7 @@ func (w *watch) connect(ctx context.Context) error {
 		return err
 	}
 	w.engine, w.memory = e, m
+	w.clock.had = time.Now()
 	return nil
 }
 

@@ -23,8 +23,10 @@ type clock struct {
 	reconnect *time.Timer
 	audit     *time.Ticker
 
+	had   time.Time     // when the engine was there last, after it wasn't
 	since time.Time     // of the first change that is not planned yet; zero for none
 	delay time.Duration // before the engine is looked for again
+	busy  time.Duration // before it is tried again to begin; zero if nothing stood in the way
 }
 
 func newClock(audit time.Duration) clock {
@@ -53,11 +55,26 @@ func (c *clock) heard(now time.Time) {
 	c.settle.Reset(max(0, min(quiet, patience-now.Sub(c.since))))
 }
 
+// lost begins to look for the engine. One that comes and goes is looked for as late as
+// one that stays away.
+func (c *clock) lost(now time.Time) {
+	if now.Sub(c.had) >= recovery {
+		c.delay = 0
+	}
+	c.lookAgain()
+}
+
 // lookAgain sets when to look for the engine, later each time. Not all watches of a
 // machine come at the same moment.
 func (c *clock) lookAgain() {
 	c.delay = min(max(soonest, 2*c.delay), latest)
 	c.reconnect.Reset(c.delay/2 + rand.N(c.delay))
+}
+
+// notYet is how long to wait after nothing could be begun, longer each time.
+func (c *clock) notYet() time.Duration {
+	c.busy = min(max(firstPause, 2*c.busy), longestPause)
+	return c.busy
 }
 
 const (

@@ -52,15 +52,20 @@ func (w *watch) decide(ctx context.Context, aborted <-chan struct{}, v *view, ho
 	propose := func(decision string) *proposal { return &proposal{planned: how, decision: decision, view: v} }
 	bars := barred(v.plan, true)
 	switch {
-	case !v.plan.HasChanges():
-		w.withdraw()
-		w.propose(propose(decisionNothing))
-		return nil
-	case len(bars) > 0:
+	case len(bars) > 0: // with no step beside them, too: what the files ask for isn't so
 		w.withdraw()
 		p := propose(decisionRefused)
 		p.refusals = bars
 		w.propose(p)
+		return nil
+	case !v.plan.HasChanges():
+		w.withdraw()
+		if v.changesGuards() && !w.planOnly {
+			if err := w.protect(ctx, v); err != nil {
+				return w.notNow(ctx, err)
+			}
+		}
+		w.propose(propose(decisionNothing))
 		return nil
 	case w.planOnly:
 		w.propose(propose(decisionOnly))
@@ -167,29 +172,20 @@ func (w *watch) answered(ctx context.Context, aborted <-chan struct{}, a answer)
 // carryOut carries a proposal out as apply does: with the lock, and only if it is still
 // what would be done. The error ends the watch.
 func (w *watch) carryOut(ctx context.Context, aborted <-chan struct{}, p *proposal) error {
-	w.settled, w.shown = false, nil
-	lock, err := w.lock(ctx, w.project.root.ApplyLock())
+	c := w.carry
+	c.auto, c.only = false, p.ids
+	lock, v, err := w.claimed(ctx, c, p.view)
 	if err != nil {
 		return w.notNow(ctx, err)
 	}
 	defer lock.Release()
-	c := w.carry
-	c.auto, c.only = false, p.ids
-	v, err := c.again(ctx, w.engine, p.view)
-	if err == nil && len(barred(v.plan, true)) > 0 {
-		err = c.refused(barred(v.plan, true))
-	}
-	if err == nil {
-		err = c.claim(v)
-	}
-	if err != nil {
-		return w.notNow(ctx, err)
-	}
-	w.pace.tried(time.Now(), subjectsOf(v.plan)...)
+	w.settled, w.shown = false, nil
+	w.sayApplying(v.plan)
 	w.clock.heard(time.Now()) // what comes of it is planned
 	report := w.newSteps(ctx, v.plan)
 	result, failed, err := c.execute(ctx, aborted, w.engine, v, report.event, report.output)
 	report.end()
+	w.pace.tried(time.Now(), triedOf(v.plan, result)...)
 	if err != nil {
 		return w.notNow(ctx, err)
 	}
@@ -207,18 +203,62 @@ func (w *watch) carryOut(ctx context.Context, aborted <-chan struct{}, p *propos
 	return nil
 }
 
-// subjectsOf are what a plan's items are about, each once.
-func subjectsOf(plan *reconcile.Plan) []string {
+// claimed has the project's lock, and a plan made with it that is what was approved and
+// is claimed.
+func (w *watch) claimed(ctx context.Context, c carry, approved *view) (*places.Lock, *view, error) {
+	lock, err := c.lock(ctx, c.project.root.ApplyLock())
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := c.again(ctx, w.engine, approved)
+	if err == nil && len(barred(v.plan, true)) > 0 {
+		err = c.refused(barred(v.plan, true))
+	}
+	if err == nil {
+		err = c.claim(v)
+	}
+	if err != nil {
+		lock.Release()
+		return nil, nil, err
+	}
+	w.clock.busy = 0
+	return lock, v, nil
+}
+
+// protect records what is protected, where nothing else is to be done.
+func (w *watch) protect(ctx context.Context, v *view) error {
+	c := w.carry
+	c.auto, c.only = false, nil
+	lock, _, err := w.claimed(ctx, c, v)
+	if err != nil {
+		return err
+	}
+	w.solved(ofApply)
+	return lock.Release()
+}
+
+// triedOf are what the steps that began are about, each once. What was skipped after
+// another's failure is as due as it was.
+func triedOf(plan *reconcile.Plan, result reconcile.Result) []string {
+	began := map[string]bool{}
+	for _, id := range result.Done {
+		began[id] = true
+	}
+	for _, f := range result.Failed {
+		began[f.Item] = true
+	}
 	var out []string
 	for _, i := range plan.Items {
-		out = append(out, i.Subject)
+		if began[i.ID] {
+			out = append(out, i.Subject)
+		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// notNow says why nothing was begun. It is planned again: what moved, another's apply
-// and an engine that went are seen then.
+// notNow says why nothing was begun. It is planned again, later each time: what moved,
+// another's apply and an engine that went are seen then.
 func (w *watch) notNow(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -228,7 +268,7 @@ func (w *watch) notNow(ctx context.Context, err error) error {
 		w.memory.Forget()
 	}
 	w.sayProblem(ofApply, err)
-	w.retryIn(firstPause)
+	w.retryIn(w.clock.notYet())
 	return nil
 }
 

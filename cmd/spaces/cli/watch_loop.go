@@ -40,8 +40,8 @@ func (w *watch) loop(ctx context.Context, aborted <-chan struct{}) error {
 			w.sayGone(w.memory.Err())
 			w.disconnect()
 			w.withdraw() // nobody can go ahead without it
-			w.shown, w.clock.delay = nil, 0
-			w.clock.lookAgain()
+			w.shown = nil
+			w.clock.lost(time.Now())
 		case <-w.clock.settle.C:
 			if reload && w.halfWritten(time.Now()) {
 				w.clock.settle.Reset(quiet)
@@ -168,6 +168,7 @@ func (w *watch) reload() bool {
 	}
 	if !sameSources(p.sources, w.project.sources) {
 		w.pace.renew()
+		w.clock.busy = 0
 	}
 	w.adopt(p)
 	return true

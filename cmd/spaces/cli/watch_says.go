@@ -118,8 +118,6 @@ func (w *watch) sayPlanned(p *proposal, again bool) {
 		w.say("refused: a person must act first")
 	case decisionOnly:
 		w.say("only planned")
-	case decisionApply:
-		w.say("applying %s", count(len(plan.Items), "step", "steps"))
 	case decisionWait:
 		w.say("waiting: run `spaces apply` to go ahead\n%s", indented(strings.Join(p.asks, "\n")))
 	}
@@ -133,6 +131,13 @@ func (w *watch) sayQuestion(p *proposal) {
 
 func (w *watch) sayDeclined() {
 	w.say("not applied: only 'yes' goes ahead; the next change is planned")
+}
+
+// sayApplying says that nothing stands in the way any more. A program sees the steps.
+func (w *watch) sayApplying(plan *reconcile.Plan) {
+	if !w.json {
+		w.say("applying %s", count(len(plan.Items), "step", "steps"))
+	}
 }
 
 func (w *watch) sayApplied(result reconcile.Result, failed *reconcile.ApplyError) {

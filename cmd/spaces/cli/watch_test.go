@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -219,6 +220,53 @@ func TestWatchReportsAndWaitsOnAPipe(t *testing.T) {
 	}
 }
 
+// A refusal may be all that there is of a plan.
+func TestWatchTellsOfARefusalAlone(t *testing.T) {
+	head, _, _ := strings.Cut(small, "network \"inside\"")
+	w := newWorld(t, "main.hcl", head+"space \"web\" {\n  image = image.ref\n}\n").pulled()
+	w.engine.actual.Taken.Containers = map[string]string{"acme-web": "a container nobody labelled"}
+	running := w.watch(true)
+	running.sees("name-taken")
+	running.sees("refused: a person must act first")
+	running.engine.changes(func(a *reconcile.Actual) { a.Taken = reconcile.Taken{} })
+	running.sees("✓ create space.web")
+	running.ends(0)
+}
+
+// Protection alone makes no step, and is recorded all the same.
+func TestWatchRecordsProtection(t *testing.T) {
+	project, _, _ := strings.Cut(small, "image \"ref\"")
+	data := "grant \"data\" {\n  volume  = \"data\"\n  target  = \"/data\"\n%s}\n"
+	w := newWorld(t, "main.hcl", project+fmt.Sprintf(data, ""))
+	labels := w.running("data").Labels
+	labels[reconcile.LabelKind] = string(reconcile.KindVolume)
+	w.engine.actual.Volumes = []reconcile.ObservedVolume{{Volume: reconcile.Volume{Name: "acme-data", Driver: "local", Labels: labels}}}
+	root := places.DataRoot(w.dataRoot())
+	protected := func() string {
+		t.Helper()
+		guards, err := root.Guards()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(guards)
+	}
+	only := w.watch(false, "--plan-only")
+	only.sees("nothing to do")
+	w.write("main.hcl", project+fmt.Sprintf(data, "  protect = true\n"))
+	only.sees("files changed: planned")
+	only.sees("nothing to do")
+	if got := protected(); strings.Contains(got, "data") {
+		t.Errorf("--plan-only recorded %s", got)
+	}
+	only.ends(0)
+	running := w.watch(false)
+	running.sees("nothing to do")
+	if got := protected(); !strings.Contains(got, "data") {
+		t.Errorf("protected are %s", got)
+	}
+	running.ends(0)
+}
+
 // What was let through once comes back without a question. This engine takes every step
 // and does none, so that all of it is missing at once.
 func TestWatchBringsBackUnasked(t *testing.T) {
@@ -285,6 +333,29 @@ func TestWatchBacksOff(t *testing.T) {
 	if steps := w.engine.took(); len(steps) != 3 {
 		t.Errorf("tried %d times", len(steps))
 	}
+}
+
+// One that fails keeps no other from its turn.
+func TestWatchStarvesNobody(t *testing.T) {
+	head, _, _ := strings.Cut(small, "network \"inside\"")
+	files := head
+	for _, name := range []string{"bad", "good1", "good2", "good3", "good4"} {
+		files += "space \"" + name + "\" {\n  image = image.ref\n}\n"
+	}
+	w := newWorld(t, "main.hcl", files).pulled()
+	w.engine.step = func(_ context.Context, s reconcile.Step) error {
+		if s.(reconcile.CreateSpace).Container.Name == "acme-bad" {
+			return errors.New("the engine doesn't want to")
+		}
+		return nil
+	}
+	// One at a time, in the order of the plan: the bad one is the first.
+	running := w.watch(false, "--parallelism", "1")
+	running.sees("✗ create space.bad")
+	for _, name := range []string{"good1", "good2", "good3", "good4"} {
+		running.sees("✓ create space." + name)
+	}
+	running.ends(0)
 }
 
 func TestWatchTellsOfADefect(t *testing.T) {
@@ -357,6 +428,38 @@ func TestWatchWaitsItsTurn(t *testing.T) {
 	}
 }
 
+// While another holds the lock, the plan that waits for it is printed once, and nothing
+// is said to be applied.
+func TestWatchSaysOnceWhatWaitsForTheLock(t *testing.T) {
+	w := newWorld(t, "main.hcl", small).pulled()
+	root := places.DataRoot(w.dataRoot())
+	if err := os.MkdirAll(filepath.Dir(root.ApplyLock()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := places.Acquire(t.Context(), root.ApplyLock(), places.Holder{PID: os.Getpid(), Verb: "verify"}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	third := make(chan bool)
+	w.engine.onLook = func(n int, _ *reconcile.Actual) {
+		if n == 3 {
+			close(third)
+		}
+	}
+	running := w.watch(false, "--auto-approve")
+	running.sees("apply.lock: spaces verify (pid ")
+	<-third
+	if said := running.said.String(); strings.Count(said, "+ create space.web") != 1 || strings.Contains(said, "applying") {
+		t.Errorf("said, while it waited:\n%s", said)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	running.sees("applying 2 steps")
+	running.sees("✓ create space.web")
+	running.ends(0)
+}
+
 // The step that runs ends by itself, and no other starts.
 func TestWatchInterruptedWhileItApplies(t *testing.T) {
 	w := newWorld(t, "main.hcl", small).pulled()
@@ -403,6 +506,63 @@ func TestOneWatchAProject(t *testing.T) {
 	w.want(1, "watch")
 	says(t, w.err.String(), "watch.lock: spaces watch (pid ")
 	running.ends(0)
+}
+
+// An engine that comes and goes is looked for later and later.
+func TestFlapping(t *testing.T) {
+	c := newClock(time.Hour)
+	defer c.stop()
+	now := time.Now()
+	for _, want := range []time.Duration{soonest, 2 * soonest, 4 * soonest} {
+		c.had = now
+		now = now.Add(time.Second)
+		c.lost(now)
+		if c.delay != want {
+			t.Errorf("waits about %s, want %s", c.delay, want)
+		}
+	}
+	c.had = now
+	c.lost(now.Add(recovery))
+	if c.delay != soonest {
+		t.Errorf("waits about %s after it was there for long", c.delay)
+	}
+}
+
+// The loop leaves it to the clock how soon: four losses take as long as their pauses do
+// at least.
+func TestWatchLetsAnEngineFlap(t *testing.T) {
+	w := newWorld(t, "main.hcl", small).pulled()
+	began := time.Now()
+	running := w.watch(false)
+	running.sees("waiting: run")
+	for range 4 {
+		w.engine.mu.Lock()
+		m := w.engine.memory
+		w.engine.memory = nil
+		w.engine.mu.Unlock()
+		close(m.lost)
+		running.sees("the engine is back")
+		running.sees("waiting: run")
+	}
+	if took, least := time.Since(began), 15*soonest/2; took < least {
+		t.Errorf("looked for it four times in %s; it is %s at least", took, least)
+	}
+	running.ends(0)
+}
+
+func TestNotYet(t *testing.T) {
+	var c clock
+	for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+		if got := c.notYet(); got != want {
+			t.Errorf("waits %s, want %s", got, want)
+		}
+	}
+	for range 20 {
+		c.notYet()
+	}
+	if got := c.notYet(); got != longestPause {
+		t.Errorf("waits %s at most, want %s", got, longestPause)
+	}
 }
 
 func TestPace(t *testing.T) {

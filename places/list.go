@@ -89,7 +89,8 @@ func (o *Observer) list(ctx context.Context) (listing, error) {
 		l.volumes, err = o.volumes(ctx)
 		return err
 	})
-	return l, group.Wait()
+	err := group.Wait()
+	return l, err
 }
 
 func (o *Observer) networks(ctx context.Context) ([]network.Inspect, error) {

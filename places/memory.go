@@ -251,12 +251,13 @@ func (m *Memory) readImages(ctx context.Context) error {
 	s := m.survey()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(inspectors)
-	asked := false
+	var unknown []string // all of them first: what is read goes where this looks
 	for ref := range m.wantedImages() {
-		if _, known := m.images[ref]; known || m.absent[ref] {
-			continue
+		if _, known := m.images[ref]; !known && !m.absent[ref] {
+			unknown = append(unknown, ref)
 		}
-		asked = true
+	}
+	for _, ref := range unknown {
 		group.Go(func() error { return s.image(ctx, ref) })
 	}
 	if err := group.Wait(); err != nil {
@@ -267,7 +268,7 @@ func (m *Memory) readImages(ctx context.Context) error {
 			m.absent[ref] = true
 		}
 	}
-	if asked {
+	if len(unknown) > 0 {
 		m.converted = nil
 	}
 	return nil

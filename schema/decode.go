@@ -161,7 +161,7 @@ func (l *loader) decodeAccept(block *hclsyntax.Block) {
 		known = known || c == code
 	}
 	if !known {
-		l.report(diagAcceptCode(code, closest(code, acceptCodes), block.LabelRanges[0], block.DefRange()))
+		l.report(diagAcceptCode(code, Closest(code, acceptCodes), block.LabelRanges[0], block.DefRange()))
 		return
 	}
 	for _, accept := range l.config.Accepts {

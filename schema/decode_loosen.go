@@ -74,7 +74,7 @@ func loosenMeant(kind string) string {
 		kinds = append(kinds, k)
 	}
 	slices.Sort(kinds)
-	return closest(kind, kinds)
+	return Closest(kind, kinds)
 }
 
 // loosenedTwice reports what two blocks of one kind both loosen.
@@ -173,7 +173,7 @@ func judgeCapability(name string, where place) *hcl.Diagnostic {
 	case slices.Contains(capabilities, bare):
 		return diagCapability(name, bare, where)
 	}
-	return diagCapability(name, closest(bare, capabilities), where)
+	return diagCapability(name, Closest(bare, capabilities), where)
 }
 
 func judgeDevice(name string, where place) *hcl.Diagnostic {

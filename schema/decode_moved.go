@@ -197,7 +197,7 @@ func (l *loader) leadsSomewhere(m move, to Address) bool {
 	case (d == nil || to.Key != "" && !d.has(to)) && m.to != to:
 		return false // reported with the last of those that lead there
 	case d == nil:
-		l.report(diagMovedUndeclared(to, closest(to.Name, l.namesOf("space")), m.place("to")))
+		l.report(diagMovedUndeclared(to, Closest(to.Name, l.namesOf("space")), m.place("to")))
 		return false
 	case to.Key != "" && !d.has(to):
 		l.report(diagMovedUndeclared(to, "", m.place("to")))

@@ -108,7 +108,7 @@ func signalMeant(s string) string {
 	if slices.Contains(signals, name) {
 		return name
 	}
-	return closest(name, signals)
+	return Closest(name, signals)
 }
 
 // command is a list of words; an empty list inherits the image's, as does none.

@@ -343,7 +343,7 @@ func diagUnknownReference(root string, single bool, r hcl.Range) *hcl.Diagnostic
 		"env":       "Declare a variable x, which SPACES_VAR_x then sets.",
 	}
 	detail := fmt.Sprintf("Nothing is called %q. %s", root, known)
-	switch meant := closest(root, roots); {
+	switch meant := Closest(root, roots); {
 	case hints[root] != "":
 		detail = fmt.Sprintf("Nothing is called %q. %s", root, hints[root])
 	case single:
@@ -429,7 +429,7 @@ func diagNotForEach(name string, r hcl.Range) *hcl.Diagnostic {
 
 func diagUnknownKey(name, key string, keys []string, r hcl.Range) *hcl.Diagnostic {
 	detail := fmt.Sprintf("%s has no instance %q.", name, key)
-	switch meant := closest(key, keys); {
+	switch meant := Closest(key, keys); {
 	case meant != "":
 		detail += didYouMean(fmt.Sprintf("%s[%q]", name, meant))
 	case len(keys) > 0:

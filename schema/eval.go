@@ -265,7 +265,7 @@ func (l *loader) explainNames(expr hclsyntax.Expression, diag *hcl.Diagnostic) *
 	}
 	if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](diag); ok {
 		name := call.CalledFunctionNamespace() + call.CalledFunctionName()
-		return diagUnknownFunction(name, closest(name, slices.Sorted(maps.Keys(l.funcs))), at(*diag.Subject))
+		return diagUnknownFunction(name, Closest(name, slices.Sorted(maps.Keys(l.funcs))), at(*diag.Subject))
 	}
 	if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](diag); ok {
 		if err := call.FunctionCallError(); err != nil && strings.Contains(err.Error(), opaqueText) {

@@ -195,7 +195,7 @@ func (l *loader) resolveTraversal(traversal hcl.Traversal, each bool) (target, *
 
 // diagUndeclared is the diagnostic for a name that nothing declares.
 func (l *loader) diagUndeclared(root, name string, where hcl.Range) *hcl.Diagnostic {
-	if meant := closest(name, l.namesOf(root)); meant != "" {
+	if meant := Closest(name, l.namesOf(root)); meant != "" {
 		return diagUndeclaredReference(target{root, name}, target{root, meant}.String(), where)
 	}
 	for _, other := range []string{"var", "local", "image", "network", "egress", "grant", "space", "role"} {

@@ -291,9 +291,9 @@ func (l *loader) unknownAttribute(attr *hclsyntax.Attribute, spec *blockSpec) st
 	case hinted:
 		l.report(diagUnknownAttribute(attr, "", hint))
 	default:
-		meant := closest(name, slices.Sorted(maps.Keys(spec.attrs)))
+		meant := Closest(name, slices.Sorted(maps.Keys(spec.attrs)))
 		if meant == "" {
-			if meant = closest(name, slices.Sorted(maps.Keys(spec.blocks))); meant != "" {
+			if meant = Closest(name, slices.Sorted(maps.Keys(spec.blocks))); meant != "" {
 				l.report(diagUnknownAttribute(attr, "", blockHint(meant, spec.blocks[meant])))
 				return meant
 			}
@@ -318,9 +318,9 @@ func (l *loader) unknownBlock(block *hclsyntax.Block, spec *blockSpec) string {
 	case hinted:
 		l.report(diagUnknownBlock(block, "", hint))
 	default:
-		meant := closest(name, slices.Sorted(maps.Keys(spec.blocks)))
+		meant := Closest(name, slices.Sorted(maps.Keys(spec.blocks)))
 		if meant == "" {
-			if meant = closest(name, slices.Sorted(maps.Keys(spec.attrs))); meant != "" {
+			if meant = Closest(name, slices.Sorted(maps.Keys(spec.attrs))); meant != "" {
 				l.report(diagUnknownBlock(block, "", "Did you mean the attribute "+meant+" = …?"))
 				return meant
 			}

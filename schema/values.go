@@ -181,16 +181,13 @@ func lies(inside, outer string) bool {
 	return inside == outer || outer == "/" || strings.HasPrefix(inside, outer+"/")
 }
 
-// Closest is the option that a misspelt word was most likely meant to be, or "" if none
-// is close.
-func Closest(word string, options []string) string { return closest(word, options) }
-
 // mostOptions bounds what a word is compared with: thousands of wrong names among
 // thousands of right ones would take minutes, and who has that many didn't type them.
 const mostOptions = 500
 
-// closest is the option that is most like a word, or "" if none is close.
-func closest(word string, options []string) string {
+// Closest is the option that a misspelt word was most likely meant to be, or "" if none
+// is close.
+func Closest(word string, options []string) string {
 	const far = 3
 	if len(options) > mostOptions || len(word) > maxName+far {
 		return ""

@@ -121,8 +121,8 @@ func TestClosest(t *testing.T) {
 		"imag": "image", "Image": "image", "depends-on": "depends_on", "dependson": "depends_on",
 		"network": "networks", "en": "env", "xyz": "", "": "", "image": "",
 	} {
-		if got := closest(in, options); got != want {
-			t.Errorf("closest(%q) = %q, want %q", in, got, want)
+		if got := Closest(in, options); got != want {
+			t.Errorf("Closest(%q) = %q, want %q", in, got, want)
 		}
 	}
 }

@@ -104,7 +104,7 @@ func (v *variable) hide(block *hclsyntax.Block) {
 			if !diags.HasErrors() && (val.IsNull() || val.RawEquals(cty.False)) {
 				continue
 			}
-		case closest(name, []string{"sensitive"}) == "":
+		case Closest(name, []string{"sensitive"}) == "":
 			continue
 		}
 		v.hidden = true
@@ -196,7 +196,7 @@ func (l *loader) fromFile(file varFile, values map[string]given) {
 		v := l.variables[attr.Name]
 		if v == nil {
 			if !l.mayDeclare(attr.Name) {
-				l.report(diagUndeclaredInFile(attr, closest(attr.Name, slices.Sorted(maps.Keys(l.variables)))))
+				l.report(diagUndeclaredInFile(attr, Closest(attr.Name, slices.Sorted(maps.Keys(l.variables)))))
 			}
 			continue
 		}
@@ -213,7 +213,7 @@ func (l *loader) fromFlags(values map[string]given) {
 		v := l.variables[flag.Name]
 		if v == nil {
 			if !l.mayDeclare(flag.Name) {
-				l.report(diagUndeclaredInFlag(flag.Name, closest(flag.Name, slices.Sorted(maps.Keys(l.variables)))))
+				l.report(diagUndeclaredInFlag(flag.Name, Closest(flag.Name, slices.Sorted(maps.Keys(l.variables)))))
 			}
 			continue
 		}

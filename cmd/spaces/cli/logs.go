@@ -8,12 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agext/levenshtein"
 	"github.com/fatih/color"
 	"github.com/spf13/cobra"
 
 	"spaces/places"
 	"spaces/reconcile"
+	"spaces/schema"
 )
 
 type logsFlags struct {
@@ -140,13 +140,11 @@ func chosenSpaces(all []spaceStatus, addresses []string, project string) ([]spac
 // nearestSpace says which space may have been meant.
 func nearestSpace(all []spaceStatus, address string) string {
 	const list = "`spaces status` lists them."
-	best, distance := "", 4
-	for _, s := range all {
-		short := strings.TrimPrefix(s.Space, "space.")
-		if d := levenshtein.Distance(strings.TrimPrefix(address, "space."), short, nil); d < distance && d < len(short) {
-			best, distance = s.Space, d
-		}
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = s.Space
 	}
+	best := schema.Closest("space."+strings.TrimPrefix(address, "space."), names)
 	if best == "" {
 		return list
 	}

@@ -46,11 +46,15 @@ func (f *carryFlags) register(flags *pflag.FlagSet) {
 
 // check refuses flags that can't be meant, before anything is looked at.
 func (c *carry) check() error {
-	switch {
-	case c.parallelism < 1:
+	if c.parallelism < 1 {
 		return usage("Write --parallelism 1 or more.", "No step could run at once with --parallelism %d.", c.parallelism)
-	case c.lockTimeout < 0:
-		return usage("Write how long to wait, such as --lock-timeout 30s.", "A lock can't be waited for %s.", c.lockTimeout)
+	}
+	return checkLockTimeout(c.lockTimeout)
+}
+
+func checkLockTimeout(d time.Duration) error {
+	if d < 0 {
+		return usage("Write how long to wait, such as --lock-timeout 30s.", "A lock can't be waited for %s.", d)
 	}
 	return nil
 }
@@ -143,13 +147,18 @@ func (c *carry) locked(ctx context.Context, aborted <-chan struct{}, e Places, a
 	return c.carryOut(ctx, aborted, e, v)
 }
 
-// lock takes a lock of the project's, which may be its first.
+// lock takes a lock of the project's.
 func (c *carry) lock(ctx context.Context, path string) (*places.Lock, error) {
-	if err := c.project.root.Ensure(c.project.host); err != nil {
+	return c.project.lock(ctx, path, c.verb, c.lockTimeout)
+}
+
+// lock takes a lock of the project's for a command, which may be its first.
+func (p *project) lock(ctx context.Context, path, verb string, timeout time.Duration) (*places.Lock, error) {
+	if err := p.root.Ensure(p.host); err != nil {
 		return nil, err
 	}
-	holder := places.Holder{PID: os.Getpid(), Verb: c.verb, Since: time.Now().Round(time.Second), Folder: c.project.folder}
-	return places.Acquire(ctx, path, holder, c.lockTimeout)
+	holder := places.Holder{PID: os.Getpid(), Verb: verb, Since: time.Now().Round(time.Second), Folder: p.folder}
+	return places.Acquire(ctx, path, holder, timeout)
 }
 
 // claim records what later plans must know: what is protected, and which folder applied

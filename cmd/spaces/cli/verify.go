@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -93,8 +92,8 @@ type verifyCounts struct {
 }
 
 func (v *verify) run(ctx context.Context) error {
-	if v.lockTimeout < 0 {
-		return usage("Write how long to wait, such as --lock-timeout 30s.", "A lock can't be waited for %s.", v.lockTimeout)
+	if err := checkLockTimeout(v.lockTimeout); err != nil {
+		return err
 	}
 	ctx, stop := v.cancellable(ctx)
 	defer stop()
@@ -105,13 +104,9 @@ func (v *verify) run(ctx context.Context) error {
 	if err := p.namesEngine(); err != nil {
 		return err
 	}
-	if err := p.root.Ensure(p.host); err != nil {
-		return err
-	}
 	// While an apply runs, nothing is as it will be; and of two verifications, each would
 	// take the other's probes for left behind.
-	holder := places.Holder{PID: os.Getpid(), Verb: "verify", Since: time.Now().Round(time.Second), Folder: p.folder}
-	lock, err := places.Acquire(ctx, p.root.ApplyLock(), holder, v.lockTimeout)
+	lock, err := p.lock(ctx, p.root.ApplyLock(), "verify", v.lockTimeout)
 	if err != nil {
 		return err
 	}

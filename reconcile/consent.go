@@ -39,8 +39,8 @@ type Part struct {
 
 // Parts splits a plan. What needs nobody's yes neither widens access nor stops, replaces
 // or destroys anything; access that was carried out before, and is still asked for by the
-// same container, isn't widened by bringing it back. What hangs together is asked together: half a change may
-// be worse than none.
+// same container, isn't widened by bringing it back. What hangs together is asked
+// together: half a change may be worse than none.
 func (c *Consent) Parts(p *Plan) []Part {
 	group := together(p.Items)
 	widens := c.widened(p)

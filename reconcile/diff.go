@@ -74,11 +74,10 @@ type world struct {
 	twins   map[string]bool
 	volumes map[string]*ObservedVolume
 
-	// imageItem is what makes an image, imageInput what from, and input what each image of
-	// the files is to be made from, whether it is there or not, by reference.
+	// imageItem is what makes an image, and imageInput what each image of the files is to be
+	// made from, whether it is there or not, by reference.
 	imageItem  map[string]string
 	imageInput map[string]string
-	input      map[string]string
 	// netGone, netMade and volMade are the ids of the items that remove and make.
 	netGone map[string]string
 	netMade map[string]string
@@ -122,7 +121,6 @@ func newWorld(d Desired, h HostFacts, a Actual, o Options) *world {
 		volumes:      map[string]*ObservedVolume{},
 		imageItem:    map[string]string{},
 		imageInput:   map[string]string{},
-		input:        map[string]string{},
 		netGone:      map[string]string{},
 		netMade:      map[string]string{},
 		volGone:      map[string]string{},
@@ -291,7 +289,9 @@ func (w *world) makeImage(i Image, facts ImageFacts, exists bool) {
 		return
 	}
 	want := input.Joined(w.actual.Images)
-	w.input[i.Reference] = want
+	if checked {
+		w.imageInput[i.Reference] = want
+	}
 	if exists && checked && facts.Input == want {
 		return
 	}
@@ -321,9 +321,6 @@ func (w *world) makeImage(i Image, facts ImageFacts, exists bool) {
 	}
 	if i.Build != nil {
 		item.Reasons = append(item.Reasons, "a build runs its own commands and reaches the network")
-	}
-	if checked {
-		w.imageInput[i.Reference] = want
 	}
 	w.imageItem[i.Reference] = w.add(item)
 }

@@ -99,7 +99,7 @@ func (w *world) makeSpaces() {
 			continue
 		}
 		c := w.onHost(s)
-		w.plan.asking[s.Address.String()] = asking{c, w.input[c.Image]}
+		w.plan.asking[s.Address.String()] = asking{c, w.imageInput[c.Image]}
 		if got := w.containerOf(s); got != nil {
 			w.compareSpace(s, c, got)
 		} else {
@@ -285,9 +285,9 @@ func (w *world) imageSides(changes []Change, c Container, got *ObservedContainer
 	if at < 0 {
 		return
 	}
-	input, made := w.imageInput[c.Image]
+	input, told := w.imageInput[c.Image]
 	running, known := w.actual.Images[got.ImageID]
-	if made && known && running.Input == input && got.Image == c.Image {
+	if told && w.imageItem[c.Image] != "" && known && running.Input == input && got.Image == c.Image {
 		changes[at].Side = SideReality
 	}
 	if _, same := a.asked("image", imageValue(got.Image, got.ImageID)); same {

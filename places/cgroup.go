@@ -34,17 +34,16 @@ type hierarchy struct {
 
 // hierarchies are those that are mounted here.
 func (v kernelView) hierarchies() []hierarchy {
-	text, err := os.ReadFile(filepath.Join(v.proc, "self", "mountinfo"))
+	mounts, err := v.mounts("self")
 	if err != nil {
-		return nil
+		return nil // then no limit is found, and each is told so
 	}
 	var out []hierarchy
-	for line := range strings.Lines(string(text)) {
-		switch m, ok := reconcile.ParseMount(line); {
-		case !ok:
-		case m.Type == "cgroup":
+	for _, m := range mounts {
+		switch m.Type {
+		case "cgroup":
 			out = append(out, hierarchy{controllers: m.Super, at: m.Target, root: m.Root})
-		case m.Type == "cgroup2":
+		case "cgroup2":
 			out = append(out, hierarchy{at: m.Target, root: m.Root})
 		}
 	}

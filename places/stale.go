@@ -141,8 +141,7 @@ func (s *Observer) mountsFilesOf(pid int, id string) bool {
 	part := "/containers/" + id + "/"
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		// proc_pid_mountinfo(5): the fourth field is the root of the mount in its file system.
-		if fields := strings.Fields(lines.Text()); len(fields) > 4 && strings.Contains(fields[3], part) && strings.HasPrefix(fields[4], "/etc/") {
+		if m, ok := reconcile.ParseMount(lines.Text()); ok && strings.Contains(m.Root, part) && strings.HasPrefix(m.Target, "/etc/") {
 			return true
 		}
 	}

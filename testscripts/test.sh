@@ -26,7 +26,7 @@ clean_up() {
 say "What the suite needs"
 "$engines" install podman
 missing=
-for package in gcc libc6-dev curl git; do
+for package in gcc libc6-dev curl git graphviz; do
 	dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' ok installed$' || missing="$missing $package"
 done
 if [ -n "$missing" ]; then
